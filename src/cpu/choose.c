@@ -27,22 +27,20 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
     csz_tile_tail_make(w, plan, box);
     uint64_t cost = 512 * 32 * (uint64_t)(w->n_special ? 1 + w->tail.nwords : 0) + (w->base ? 512 * 16 : 0);
     csz_tile_measure(w);
-    const uint32_t n = w->statistics.n_codes, nempty = CSZ_TILE_N - n;
+    const uint32_t n = w->statistics.n_codes;
     cost += csz_choice_record(n);
     if (n == 0) return cost;
     /* in four parts that take turns: equal neighbours would wait for each other's store */
     uint32_t part[4][CSZ_SYMBOLS_MAX] = {{0}};
-    if (w->klass) {
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) {
+    if (!w->klass) csz_tile_symbols_make(w, CSZ_MODE_S);
+    for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
+        if (csz_lane_is_empty(w, pair, 2)) continue;
+        for (uint32_t i = 64 * pair; i < 64 * (pair + 1); i++) {
             uint64_t raw;
             uint32_t nraw;
-            part[i & 3][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
+            part[i & 3][w->klass ? csz_delta_symbol(w->code64[i], &raw, &nraw) : w->symbol[i]]++;
         }
-    } else {
-        csz_tile_symbols_make(w, CSZ_MODE_S);
-        for (uint32_t i = 0; i < CSZ_TILE_N; i++) part[i & 3][w->symbol[i]]++;
     }
-    part[0][CSZ_DIRECT_HALF] -= nempty; /* modulo 2^32 */
     for (uint32_t s = 0; s < (w->klass ? CSZ_WIDE_N : CSZ_NARROW_N); s++)
         cost += csz_choice_term(n, part[0][s] + part[1][s] + part[2][s] + part[3][s], s);
     return cost;
@@ -196,7 +194,7 @@ static void sample_patch(choose_job *job, csz_worker *worker, int level, const u
     csz_patch p;
     csz_patch_make(&p, &job->source, worker, level, at, 0);
     for (int way = 0; way < CSZ_CHOICE_N; way++) {
-        if (!(job->ways >> way & 1)) continue;
+        if (!(job->ways >> way & 1) || (way == CSZ_CHOICE_ACROSS && level)) continue;
         const uint64_t cost = patch_cost(&p, worker, way);
         atomic_fetch_add(&job->pyramid[job->part][level][way], cost);
         if (level == 0 && way == CSZ_CHOICE_CUBIC) job->cubic[s] = cost;
@@ -230,7 +228,6 @@ static void choose_body(void *arg, int rank) {
 
 /* Samples of one part; ways: a bit for each. */
 static void sample_ways(choose_job *job, csz_choice *choice, int part, int ways, int nthreads) {
-    if (!ways) return;
     job->part = part;
     job->ways = ways;
     atomic_store(&job->next, 0);
@@ -263,16 +260,15 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
     }
     const int cubic = 1 << CSZ_CHOICE_CUBIC, others = 1 << CSZ_CHOICE_LINEAR | (rank == 3)
                                                                                    << CSZ_CHOICE_ACROSS;
-    int is_lorenzo = 0, open = 0;
+    int is_lorenzo = 0, is_open = 0;
     /* where Lorenzo may be far ahead, that is found out first */
     sample_ways(&job, &choice, 0, may_be_lorenzo ? cubic : cubic | others, nthreads);
     is_lorenzo = may_be_lorenzo && csz_choice_is_lorenzo(&choice, shape, rank, 1);
     if (!is_lorenzo) {
         if (may_be_lorenzo) sample_ways(&job, &choice, 0, others, nthreads);
-        for (int way = CSZ_CHOICE_LINEAR; way < CSZ_CHOICE_N; way++)
-            open |= csz_choice_is_open(&choice, shape, rank, way) << way;
+        is_open = csz_choice_is_open(&choice, shape, rank);
     }
-    if (!is_lorenzo || costs) sample_ways(&job, &choice, 1, cubic | open, nthreads);
+    if (!is_lorenzo || costs) sample_ways(&job, &choice, 1, cubic | is_open << CSZ_CHOICE_LINEAR, nthreads);
     if (costs) memcpy(costs, job.cubic, job.nsamples * sizeof *costs);
     *tuning = is_lorenzo ? -1 : csz_predictor_choose(&choice, shape, rank, may_be_lorenzo);
     return CSZ_OK;

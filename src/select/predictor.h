@@ -21,7 +21,7 @@ enum {
     /* ways to interpolate that are sampled; each changes one thing about the first */
     CSZ_CHOICE_CUBIC = 0,
     CSZ_CHOICE_LINEAR = 1,
-    CSZ_CHOICE_ACROSS = 2, /* rank 3 only */
+    CSZ_CHOICE_ACROSS = 2, /* rank 3 only; of lattice 0, in the first part of the sample */
     CSZ_CHOICE_N = 3
 };
 
@@ -127,35 +127,35 @@ CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, 
            lorenzo > 32 * CSZ_TILE_N * csz_choice_tiles_of(shape, 0);
 }
 
-/* Whether another way than cubic may still win after the first part of the sample. */
-CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape, int rank, int way) {
-    if (way == CSZ_CHOICE_ACROSS && rank < 3) return 0;
-    return csz_choice_whole(c, shape, rank, way, 1) / 33 <=
+/* Whether linear interpolation may still win after the first part of the sample. */
+CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape, int rank) {
+    return csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, 1) / 33 <=
            csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 1) / 32;
 }
 
 /*
- * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  Bounds of coarser lattices are the field's own where a value
- * takes more than 1.5 bits: there, rounding of the coarser lattice is not what predictions miss.
+ * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  What is gained across is little, and told by the first part's
+ * tiles of lattice 0.  Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits: there, rounding of
+ * the coarser lattice is not what predictions miss.
  */
 CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, int rank, int may_be_lorenzo) {
-    const uint64_t lorenzo = csz_choice_lorenzo(c, shape, 0),
-                   cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 0),
+    const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 0),
                    linear = csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, 0),
-                   across = csz_choice_whole(c, shape, rank, CSZ_CHOICE_ACROSS, 0);
+                   first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
+                   first_across = c->pyramid[0][0][CSZ_CHOICE_ACROSS];
     uint64_t cost = cubic;
     int tuning = 0;
     for (int is_first = 1; may_be_lorenzo && is_first >= 0; is_first--)
         if (csz_choice_is_lorenzo(c, shape, rank, is_first)) return -1;
-    if (csz_choice_is_open(c, shape, rank, CSZ_CHOICE_LINEAR) && linear < cubic) {
+    if (csz_choice_is_open(c, shape, rank) && linear < cubic) {
         tuning |= CSZ_TUNING_LINEAR;
         cost = linear;
     }
-    if (csz_choice_is_open(c, shape, rank, CSZ_CHOICE_ACROSS) && across < cubic - cubic / 200) {
+    if (rank == 3 && first_across < first_cubic - first_cubic / 200) {
         tuning |= CSZ_TUNING_ACROSS;
-        cost = cost > cubic - across ? cost - (cubic - across) : 0;
+        cost -= cost / 1024 * ((first_cubic - first_across) / (first_cubic / 1024 + 1));
     }
-    if (may_be_lorenzo && cost >= lorenzo) return -1;
+    if (may_be_lorenzo && cost >= csz_choice_lorenzo(c, shape, 0)) return -1;
     return cost / csz_choice_tiles_of(shape, 0) > 768 * (uint64_t)CSZ_TILE_N ? tuning | CSZ_TUNING_EVEN
                                                                              : tuning;
 }

@@ -163,10 +163,10 @@ template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_s
     return sh.cost;
 }
 
-/* The tile of patch_make by every way: those that the host would not look at any more do not count.  Has barriers. */
+/* The tile of patch_make by the first nways ways: those that the host would not look at any more do not count.  Has barriers. */
 template <typename V, int RANK>
-CSZ_DEVICE void sample_ways(choose_shared<V> &sh, V *values, unsigned long long *sums) {
-    for (int way = 0; way < (RANK == 3 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS); way++) {
+CSZ_DEVICE void sample_ways(choose_shared<V> &sh, V *values, unsigned long long *sums, int nways) {
+    for (int way = 0; way < nways; way++) {
         if (threadIdx.x == 0) sh.tile.place.tuning = csz_choice_tuning(way);
         __syncthreads();
         pyramid_tile_quantize<V, RANK>(sh, values, false);
@@ -200,7 +200,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
                        at[3] = {row / (uint32_t)grid[1], row % (uint32_t)grid[1], tile % (uint32_t)grid[2]};
         const int part = csz_choice_part(s);
         patch_make(sh, job, patch, 0, at[0], at[1], at[2]);
-        sample_ways<V, RANK>(sh, values, sums->pyramid[part][0]);
+        sample_ways<V, RANK>(sh, values, sums->pyramid[part][0],
+                             RANK == 3 && part == 0 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS);
         if (work.packed.may_be_lorenzo) {
             if (t == 0) {
                 sh.tile.quantizer = job.packed.tile.quantizer[sh.frame.field];
@@ -213,7 +214,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
         }
         if (shape.nlevels == 2) continue;
         patch_make(sh, job, patch, 1, at[0] / 2, at[1] / 2, at[2] / 2);
-        sample_ways<V, RANK>(sh, values, sums->pyramid[part][1]);
+        sample_ways<V, RANK>(sh, values, sums->pyramid[part][1], CSZ_CHOICE_ACROSS);
     }
 }
 
