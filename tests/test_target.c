@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(CSZ_SANITIZED) /* a part of the cases, enough for every path */
+enum { FIRST_PREDICTOR = CSZ_PREDICTOR_AUTO, NSLICES = 10, NROWS = 400 };
+#else
+enum { FIRST_PREDICTOR = CSZ_PREDICTOR_LORENZO, NSLICES = 40, NROWS = 3000 };
+#endif
+
 static csz_target last_target(void) {
     csz_target t;
     ASSERT_OK(csz_context_target(the_context(), &t, sizeof t));
@@ -36,7 +42,7 @@ static void ratios_are_reached_within_three_percent(void **state) {
         for (int kind = SMOOTH; kind <= MISSING; kind++) {
             if (kind != SMOOTH && kind != ROUGH && kind != NOISE && kind != MISSING) continue;
             test_field s = sample_make(field_3d((csz_type)type, 20, 50, 70), (character)kind, 5);
-            for (int p = CSZ_PREDICTOR_LORENZO; p <= CSZ_PREDICTOR_AUTO; p++)
+            for (int p = FIRST_PREDICTOR; p <= CSZ_PREDICTOR_AUTO; p++)
                 for (int i = 0; i < 3; i++) {
                     csz_options o = options_make(CSZ_BOUND_RATIO, ratios[i]);
                     o.predictor = (csz_predictor)p;
@@ -63,13 +69,13 @@ static void ratios_are_reached_within_three_percent(void **state) {
 
 static void the_result_does_not_depend_on_threads(void **state) {
     (void)state;
-    test_field s = sample_make(field_3d(CSZ_F32, 40, 200, 128), ROUGH, 7);
-    csz_options o = options_make(CSZ_BOUND_SIZE, 120000);
+    test_field s = sample_make(field_3d(CSZ_F32, NSLICES, 200, 128), ROUGH, 7);
+    csz_options o = options_make(CSZ_BOUND_SIZE, 3000.0 * NSLICES);
     archive first = {NULL, 0};
     for (int threads = 1; threads <= 5; threads += 2) {
         o.threads = threads;
         archive a = archive_make(&s, &o);
-        assert_true(a.nbytes <= 120000 && a.nbytes >= 120000 / 1.0301);
+        assert_true(a.nbytes <= 3000 * NSLICES && (double)a.nbytes >= 3000 * NSLICES / 1.0301);
         if (first.bytes) {
             assert_int_equal(a.nbytes, first.nbytes);
             assert_memory_equal(a.bytes, first.bytes, a.nbytes);
@@ -82,13 +88,13 @@ static void the_result_does_not_depend_on_threads(void **state) {
     sample_free(&s);
 }
 
-/* Enough tiles for the sample: the analysis's bound is where the search begins. */
+/* With enough tiles for a sample the analysis's bound is where the search begins. */
 static void analysis_saves_archives(void **state) {
     (void)state;
-    test_field s = sample_make(field_2d(CSZ_F32, 3000, 3000), ROUGH, 3);
+    test_field s = sample_make(field_2d(CSZ_F32, NROWS, 3000), ROUGH, 3);
     csz_options o = options_make(CSZ_BOUND_RATIO, 8);
     archive a = archive_make(&s, &o);
-    assert_true(last_target().is_close && last_target().ntrials <= 3);
+    assert_true(last_target().is_close && (NROWS < 3000 || last_target().ntrials <= 3));
     archive_free(&a);
     sample_free(&s);
 }

@@ -24,6 +24,7 @@ done
 reads=1
 [[ -z $sanitizers ]] || reads=0
 export HDF5_PLUGIN_PATH=$plugins
+((reads)) || HDF5_PLUGIN_PATH=$work/none
 
 python3 - <<'PY' >in.cdl
 import math
@@ -71,17 +72,19 @@ says "and bounds" '^/lat_bnds +40x60 +as it is: bounds of coordinates' table.txt
 says "integers" '^/count +4 +as it is: integers' table.txt
 says "what is skipped" '^/big +4x40x60 +as it is: skipped' table.txt
 says "the files' sizes" '^in.nc -> out.nc: .*ratio [0-9.]+$' table.txt
-ncdump -h in.nc | sed 1d >wanted.txt
-ncdump -h out.nc | sed 1d >found.txt
-holds "ncdump shows the same dims, variables, attributes, types and groups" cmp wanted.txt found.txt
-others=time,time_bnds,lat,lat_bnds,lon,lat2,count,name,k,label,q,scalar,few,big,/g/z
-ncdump -v $others in.nc | sed 1d >wanted.txt
-ncdump -v $others out.nc | sed 1d >found.txt
-holds "and the same values of what is not compressed" cmp wanted.txt found.txt
+if ((reads)); then
+    ncdump -h in.nc | sed 1d >wanted.txt
+    ncdump -h out.nc | sed 1d >found.txt
+    holds "ncdump shows the same dims, variables, attributes, types and groups" cmp wanted.txt found.txt
+    others=time,time_bnds,lat,lat_bnds,lon,lat2,count,name,k,label,q,scalar,few,big,/g/z
+    ncdump -v $others in.nc | sed 1d >wanted.txt
+    ncdump -v $others out.nc | sed 1d >found.txt
+    holds "and the same values of what is not compressed" cmp wanted.txt found.txt
+fi
 for v in time lat lon lat2 lat_bnds time_bnds count big g/z; do
     holds "h5diff agrees on $v" bash -c "! h5diff in.nc out.nc $v $v | grep -q 'dataset:'"
 done
-holds "chunks are kept" bash -c "ncdump -hs out.nc | grep -q 'T:_ChunkSizes = 1, 40, 60'"
+holds "chunks are kept" bash -c "h5dump -pH -d T out.nc | grep -q 'CHUNKED ( 1, 40, 60 )'"
 holds "the filter is set" bash -c "h5dump -pH -d T out.nc | grep -q 'USER_DEFINED_FILTER\\|FILTER_ID 411'"
 same_text "dims are dimension scales of the new file" '"/time""/lat""/lon"' \
     "$(h5dump -a /T/DIMENSION_LIST out.nc | grep -oE '"/[a-z]+"' | tr -d '\n')"
