@@ -48,6 +48,13 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
 
 /* ---- patches: a tile of a lattice and what it is predicted from, out of the field ---- */
 
+/* A patch's rows lie too far apart for the processor to foresee; so many later ones are on their way. */
+enum { ROWS_AHEAD = 6 };
+
+static inline void fetch_row(const void *row, uint64_t nbytes) {
+    for (uint64_t i = 0; i < nbytes; i += 64) __builtin_prefetch((const uint8_t *)row + i);
+}
+
 /*
  * Values `step` apart, as a coarser lattice has them.  A row in which none is missing is one loop, kept out of line so that every compiler
  * vectorises it; in others what is missing continues the value before it.
@@ -89,10 +96,10 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
         const uint32_t n = (uint32_t)extent[2];                                                             \
         FLOAT last = 0;                                                                                     \
         for (uint64_t row = 0; row < extent[0] * extent[1]; row++, out += n) {                              \
-            const FLOAT *ahead =                                                                            \
-                at + ((row + 6) / extent[1] * pitch[0] + (row + 6) % extent[1] * pitch[1]) * step;          \
-            for (uint64_t x = 0; row + 6 < extent[0] * extent[1] && x < n * step; x += 64 / sizeof *ahead)  \
-                __builtin_prefetch(ahead + x);                                                              \
+            const uint64_t next = row + ROWS_AHEAD;                                                         \
+            if (next < extent[0] * extent[1])                                                               \
+                fetch_row(at + (next / extent[1] * pitch[0] + next % extent[1] * pitch[1]) * step,          \
+                          ((n - 1) * step + 1) * sizeof *at);                                               \
             const FLOAT *from = at + (row / extent[1] * pitch[0] + row % extent[1] * pitch[1]) * step;      \
             const int is_whole = !rounds     ? 1                                                            \
                                  : step == 2 ? round_twos_##NAME(out, from, n, grid, inverse, fill)         \

@@ -15,6 +15,7 @@ enum {
     CSZ_CHOICE_STRIDE = 12, /* tiles of lattice 0 to each that is sampled */
     CSZ_CHOICE_TILES_MIN = 8,
     CSZ_CHOICE_TILES_MAX = 128,
+    CSZ_CHOICE_TILES_FEW = 6,     /* fewer do not settle the choice alone */
     CSZ_CHOICE_LEVELS = 2,        /* lattices that are sampled */
     CSZ_CHOICE_RECORD_NBITS = 40, /* of a tile with nonzero codes, beside them */
     CSZ_CHOICE_BITMAP_NBITS = 64, /* of one in which some lanes are empty, too */
@@ -122,6 +123,7 @@ CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, 
  * sixteenth of a bit a value, a few tiles are too little to say so.
  */
 CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int rank, int is_first) {
+    if (csz_choice_sampled(shape, is_first) < CSZ_CHOICE_TILES_FEW) return 0;
     const uint64_t lorenzo = csz_choice_lorenzo(c, shape, is_first);
     return csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, is_first) / 8 > lorenzo / 7 &&
            lorenzo > 32 * CSZ_TILE_N * csz_choice_tiles_of(shape, 0);

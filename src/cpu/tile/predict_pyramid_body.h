@@ -236,19 +236,20 @@ static inline FLOAT NAME(interpolate_one)(const FLOAT *b, size_t step, uint32_t 
                                  reach & 4 ? b[2 * step] : 0);
 }
 
-/* The elements of a plane of class yx or zyx in which no dim has all neighbours: not those of rows y0 .. y1 - 1 or columns x0 .. x1 - 1. */
+/* The elements of a plane of class yx or zyx in which no dim has all neighbours. */
 static void NAME(predict_corners)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                                  uint32_t klass, uint32_t z, uint32_t y0, uint32_t y1, uint32_t ny,
-                                  uint32_t x0, uint32_t x1, uint32_t nx) {
+                                  uint32_t klass, uint32_t z) {
     const int has_z = csz_tuning_dims(level->tuning, klass) >> 2;
-    const uint32_t reach_z = reach_at(l, level, 0, z, 0), order_z = has_z ? csz_reach_order(reach_z) : 0;
-    for (uint32_t y = y0 > 0 ? 0 : y1; y < ny; y = y + 1 == y0 ? y1 : y + 1) {
-        const uint32_t reach_y = reach_at(l, level, 1, y, 0), order_y = csz_reach_order(reach_y);
-        for (uint32_t x = x0 > 0 ? 0 : x1; x < nx; x = x + 1 == x0 ? x1 : x + 1) {
-            const uint32_t reach_x = reach_at(l, level, 2, x, 0), order_x = csz_reach_order(reach_x),
+    const uint32_t reach_z = has_z ? reach_at(l, level, 0, z, 0) : 0, order_z = csz_reach_order(reach_z);
+    const few_indices *rows = &l->few[1], *columns = &l->few[2];
+    for (uint32_t j = 0; j < rows->n; j++) {
+        const uint32_t reach_y = rows->reach[j], order_y = csz_reach_order(reach_y);
+        for (uint32_t k = 0; k < columns->n; k++) {
+            const uint32_t reach_x = columns->reach[k], order_x = csz_reach_order(reach_x),
                            of_two = order_y > order_x ? order_y : order_x,
                            most = has_z && order_z > of_two ? order_z : of_two;
-            const size_t place = y * l->pitch[1] + x, at = l->origin + z * l->pitch[0] + place;
+            const size_t place = rows->at[j] * l->pitch[1] + columns->at[k],
+                         at = l->origin + z * l->pitch[0] + place;
             FLOAT found[3] = {0, 0, 0};
             int n = 0;
             if (has_z && order_z == most)
@@ -318,7 +319,7 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
     default:
         (is_linear ? NAME(predict_yx_linear) : NAME(predict_yx_cubic))(out, before_y, pitch, before_x, no_y,
                                                                        no_x, n);
-        NAME(predict_corners)(p, l, level, klass, z, y0, y1, ny, x0, x1, nx);
+        NAME(predict_corners)(p, l, level, klass, z);
         break;
     }
 }

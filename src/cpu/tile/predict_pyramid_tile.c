@@ -218,6 +218,11 @@ static uint32_t first_marked(const uint32_t *marked) {
     return 32 * unit + (uint32_t)__builtin_ctz(marked[unit]);
 }
 
+/* Indices of odd coordinates that lack a neighbour: the first, and up to two at the end. */
+typedef struct few_indices {
+    uint32_t n, at[4], reach[4];
+} few_indices;
+
 /* Where a tile's classes stand in memory, and which neighbours their elements have. */
 typedef struct class_layout {
     uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
@@ -229,6 +234,7 @@ typedef struct class_layout {
     uint64_t at[3];     /* the tile's origin in the lattice */
     /* of odd coordinates: the indices from first to end have all neighbours, others are few.  [1]: of the coarser lattice */
     uint32_t first[2][3], end[2][3];
+    few_indices few[3]; /* those others, where neighbours are not of the coarser lattice */
 } class_layout;
 
 static uint32_t reach_at(const class_layout *l, const csz_level *level, int dim, uint32_t i,
@@ -261,6 +267,16 @@ static void layout_make(class_layout *l, const csz_level *level, const csz_tile_
         *end = l->own[1][dim];
         while (*first < *end && reach_at(l, level, dim, *first, from_coarser) != level->reach) ++*first;
         while (*end > *first && reach_at(l, level, dim, *end - 1, from_coarser) != level->reach) --*end;
+    }
+    for (int dim = 0; dim < 3; dim++) {
+        few_indices *few = &l->few[dim];
+        few->n = 0;
+        for (uint32_t i = 0; i < l->own[1][dim] && few->n < 4; i++) {
+            if (i == l->first[0][dim] && l->end[0][dim] > i) i = l->end[0][dim];
+            if (i >= l->own[1][dim]) break;
+            few->at[few->n] = i;
+            few->reach[few->n++] = reach_at(l, level, dim, i, 0);
+        }
     }
 }
 
