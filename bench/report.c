@@ -49,8 +49,8 @@ void report_heading(int ncores, int nrepeats_min, int cpu_time, const char *back
     read_command(cpu, sizeof cpu, "LC_ALL=C lscpu 2>/dev/null | sed -n 's/^Model name: *//p' | head -n 1");
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&t));
     report("# csz-bench\n\n");
-    report("%s, commit %s, csz %s, backend %s, %s, %d core%s, %s.\n", date, commit, csz_version_string(),
-           backend, cpu, ncores, ncores == 1 ? "" : "s",
+    report("%s, commit %s, csz %s, backend %s, %s (%s), %d core%s, %s.\n", date, commit, csz_version_string(),
+           backend, cpu, csz_cpu_isa(), ncores, ncores == 1 ? "" : "s",
 #ifdef __clang__
            __VERSION__
 #else

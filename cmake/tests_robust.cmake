@@ -20,7 +20,12 @@ if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
     foreach(isa IN LISTS csz_isas)
         list(APPEND isa_objects --set=${isa} $<TARGET_OBJECTS:csz_tile_${isa}>)
     endforeach()
-    csz_register(isa_test unit 60 COMMAND "${tests_dir}/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects} COMMAND_EXPAND_LISTS)
+    set(isa_libraries $<TARGET_FILE:csz_shared>)
+    if(TARGET h5csz)
+        list(APPEND isa_libraries $<TARGET_FILE:h5csz>)
+    endif()
+    csz_register(isa_test unit 60 COMMAND "${tests_dir}/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects}
+                 --libraries ${isa_libraries} COMMAND_EXPAND_LISTS)
 endif()
 
 if(TARGET test_faults) # its own allocator stands before the C library's

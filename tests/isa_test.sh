@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# isa_test.sh CSZ SET OBJECTS... [SET OBJECTS...]: which instructions and names the library's objects hold.
+# isa_test.sh CSZ SET OBJECTS... [SET OBJECTS...] --libraries FILE...: which instructions and names the library's objects hold.
 # SET is --set=NAME.  Objects compiled for a set define no name that another object may define too, so that the
 # linker cannot take their code for an older processor's; and the baseline's hold no instruction of a set.  Then
 # what the command says of its choice.
@@ -24,6 +24,7 @@ declare -A objects=()
 for argument; do
     case $argument in
     --set=*) set_name=${argument#--set=} ;;
+    --libraries) set_name=libraries ;;
     *) objects[$set_name]+="$argument"$'\n' ;;
     esac
 done
@@ -31,6 +32,12 @@ scalar='shlx|shrx|sarx|rorx|mulx|pdep|pext|andn|bzhi|lzcnt|movbe|popcnt'
 wide="%[yz]mm|\\{%k[0-7]\\}|[[:space:]](v[a-z0-9]+|$scalar)[[:space:]]"
 for name in "${!objects[@]}"; do
     mapfile -t files <<<"${objects[$name]%$'\n'}"
+    if [[ $name = libraries ]]; then
+        for file in "${files[@]}"; do
+            holds "${file##*/} has every set to choose from" "$(grep -q x86-64-v4 "$file" || echo "no x86-64-v4")"
+        done
+        continue
+    fi
     if [[ $name = baseline ]]; then
         # tzcnt may be there: older processors read it as bsf, which is the same but for 0
         holds "the baseline's objects hold no instruction of a set" \

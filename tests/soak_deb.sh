@@ -43,6 +43,11 @@ export PKG_CONFIG_PATH="$root/usr/lib/$triplet/pkgconfig" LD_LIBRARY_PATH="$root
 holds "an example builds against them" cc "$source/examples/compress_file.c" $(pkg-config --cflags --libs csz) -lm -o "$work/compress_file"
 holds "and runs" "$work/compress_file" "$work/field.csz"
 holds "the command reads what it wrote" "$root/usr/bin/csz" test "$work/field.csz"
+if [ "$triplet" = x86_64-linux-gnu ]; then
+    for file in libcsz.so.0 hdf5/serial/plugins/libh5csz.so; do
+        holds "$file has code for AVX-512 to choose" grep -q x86-64-v4 "$root/usr/lib/$triplet/$file"
+    done
+fi
 holds "csz-mpi runs" "$root/usr/bin/csz-mpi" --version
 holds "the library's dependencies are found" sh -c "dpkg-deb -f '$work'/deb/libcsz0_*.deb Depends | grep -q libzstd1"
 if command -v h5repack >/dev/null && csz --version | grep -q '^hdf5 yes'; then

@@ -3,7 +3,7 @@
 #
 # Builds the library with every compiler at hand, without optimization and with much, with flags of a user that ask for fast-math and contraction, and for s390x
 # (big-endian, under qemu-user) and x86-64 where the tools are; each must write and read the golden archives, and give the same sums over several hundred fields with
-# 1, 2, 7 and 64 threads.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds (default: a temporary one); DETERMINISM_REFERENCE: sums of
+# 1, 2, 7 and 64 threads.  On x86-64 every instruction set of the build runs too, and under qemu-user on processors that lack the others.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds (default: a temporary one); DETERMINISM_REFERENCE: sums of
 # another machine to compare with; DETERMINISM_ONLY: a part of the names of the builds wanted.  Exit status: 0 all alike, 1 not.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -46,8 +46,8 @@ variant() {
         cat "$dir/golden.txt"
         echo "$name: golden archives differ"
         failed=1
-    elif ! $runner "$dir/sums" >"$dir/sums.txt" 2>&1; then
-        tail -n 3 "$dir/sums.txt"
+    elif ! $runner "$dir/sums" >"$dir/sums.txt" 2>"$dir/words.txt"; then
+        tail -n 3 "$dir/words.txt"
         echo "$name: sums failed"
         failed=1
     elif [ -z "$reference" ]; then
@@ -58,6 +58,28 @@ variant() {
     else
         diff "$reference" "$dir/sums.txt" | head -n 4
         echo "$name: sums differ"
+        failed=1
+    fi
+}
+
+# instruction_set BUILD SET RUNNER: the sums of a build's loops for one instruction set, which must be the one that they run with.
+instruction_set() {
+    build=$1 isa=$2 runner=$3
+    case $build in *"${DETERMINISM_ONLY-}"*) ;; *) return ;; esac
+    what="$build, $isa${runner:+, $runner}"
+    # shellcheck disable=SC2086 # a command with arguments
+    if ! CSZ_CPU_ISA=$isa $runner "$out/$build/sums" >"$out/set.txt" 2>"$out/set_words.txt"; then
+        tail -n 3 "$out/set_words.txt"
+        echo "$what: sums failed"
+        failed=1
+    elif [ "$(tail -n 1 "$out/set_words.txt")" != "$isa" ]; then
+        echo "$what: runs with $(tail -n 1 "$out/set_words.txt"), so this set is left out"
+        [ "$isa" != x86-64 ] || failed=1
+    elif cmp -s "$reference" "$out/set.txt"; then
+        echo "$what: $(wc -l <"$out/set.txt") sums alike"
+    else
+        diff "$reference" "$out/set.txt" | head -n 4
+        echo "$what: sums differ"
         failed=1
     fi
 }
@@ -97,6 +119,15 @@ for compiler in gcc clang; do
     variant "$compiler-O0" "$compiler" -O0 ""
     variant "$compiler-O3" "$compiler" -O3 ""
     variant "$compiler-O3-native" "$compiler" "-O3 $native" ""
+    if [ "$(uname -m)" = x86_64 ]; then
+        for isa in x86-64 x86-64-v3 x86-64-v4; do instruction_set "$compiler-O3" $isa ""; done
+        if have qemu-x86_64; then # no emulator of Debian has AVX-512
+            instruction_set "$compiler-O3" x86-64 "env CSZ_CPU_ISA= qemu-x86_64 -cpu Nehalem" # chosen by itself
+            instruction_set "$compiler-O3" x86-64-v3 "env CSZ_CPU_ISA= qemu-x86_64 -cpu max"
+        else
+            echo "older processors: need qemu-user, left out"
+        fi
+    fi
     variant "$compiler-careless" "$compiler" "-Ofast -ffast-math -ffp-contract=fast $native" ""
     # without the build's own flags such a compilation is refused
     if echo '#include "core/base.h"' | $compiler -ffast-math -I "$root/src" -x c -fsyntax-only - 2>/dev/null; then
@@ -106,6 +137,8 @@ for compiler in gcc clang; do
 done
 if [ "$(uname -m)" != x86_64 ] && have x86_64-linux-gnu-gcc && have qemu-x86_64; then
     variant x86_64 x86_64-linux-gnu-gcc -O3 "qemu-x86_64 -L /usr/x86_64-linux-gnu" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=x86_64 -DCSZ_MPI=OFF
+    instruction_set x86_64 x86-64 "qemu-x86_64 -L /usr/x86_64-linux-gnu -cpu Nehalem"
+    instruction_set x86_64 x86-64-v3 "qemu-x86_64 -L /usr/x86_64-linux-gnu -cpu max"
 fi
 if have s390x-linux-gnu-gcc && have qemu-s390x; then
     link_flags="-static -fexcess-precision=fast"
