@@ -43,7 +43,7 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
     if (!out) return CSZ_ERROR_MEMORY;
     for (int f = 0; !status && f < CSZ_NWORKFLOWS; f++) {
         o.workflow = (csz_workflow)f;
-        status = csz_compress(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
+        status = csz_compress_archive(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
         if (!status && f == CSZ_WORKFLOW_AUTO)
             status = csz_survey(s->context, &tiles, sizeof tiles, out, nbytes);
         if (!status) a->workflow[f].nbytes = nbytes;
@@ -54,7 +54,7 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
         csz_tile_counts pyramids;
         o.predictor = (csz_predictor)p;
         o.backend = CSZ_BACKEND_CPU;
-        status = csz_compress(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
+        status = csz_compress_archive(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
         if (!status) status = csz_survey(s->context, &pyramids, sizeof pyramids, out, nbytes);
         a->predictor[p].nbytes = nbytes;
         a->npyramids = pyramids.npyramids;

@@ -1,202 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * compress.c: a whole field to an archive: the bound is resolved once for the field, then frame follows frame, then the footer.
- * decompress.c is its mirror image.
- */
+/* compress.c: a whole field in memory to an archive, within a bound or of a size. */
 #include "api/context.h"
 #include "api/gpu.h"
-#include "api/pack.h"
-#include "core/bound.h"
-#include "format/metadata.h"
 
-csz_status csz_bound_check(const csz_options *o) {
-    const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
-    return o->bound > 0 && o->bound <= largest ? CSZ_OK : CSZ_ERROR_BOUND;
+static csz_status find_range(csz_value_range *range, csz_context *context, const void *data, uint64_t n,
+                             csz_type type, const csz_options *o) {
+    *range = (csz_value_range){0, 0, 0};
+    csz_status status = CSZ_OK;
+    if (context->device && csz_gpu_is_device_pointer(data)) status = csz_gpu_set_device(context->device - 1);
+    return status ? status : csz_range_add(range, data, n, type, o);
 }
 
-csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_options *options) {
+/* The archive of the bound that reaches the options' ratio or size. */
+static csz_status compress_target(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
+                                  const void *data, const csz_field *field, const csz_options *options) {
+    csz_options o = *options;
+    csz_value_range range;
     csz_geometry g;
-    csz_options o;
-    if (!nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_options_copy(&o, sizeof o, options);
-    if (!status) status = csz_geometry_for(&g, field, &o.predictor);
+    csz_target *t = &context->target;
+    csz_predictor predictor = o.predictor;
+    const double wanted = o.bound;
+    csz_status status = csz_bound_check(&o);
+    if (!status) status = csz_field_check(field);
+    if (!status) status = csz_geometry_for(&g, field, &predictor);
     if (status) return status;
-    int has_zstd = o.zstd_level > 0;
-    /* Every frame as large as the fullest, and the elements of all of them once. */
-    uint64_t frame_tiles = g.frame[0] * g.frame[1] * g.frame[2];
-    uint64_t fixed = csz_frame_bound((uint32_t)frame_tiles, 0, field->type, 0) + 8;
-    uint64_t data = g.nelements * (field->type == CSZ_F32 ? 4u : 8u);
-    uint64_t total = CSZ_HEADER_MAX_NBYTES + g.nframes * fixed + data + csz_footer_nbytes(g.nframes);
-    if (has_zstd) total += (total >> 15) + 72 * g.nframes;
-    total += o.metadata_nbytes;
-    if (total > SIZE_MAX) return CSZ_ERROR_DIMS;
-    *nbytes = (size_t)total;
-    return CSZ_OK;
-}
-
-csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_options *o) {
-    memset(h, 0, sizeof *h);
-    h->field = *field;
-    for (int i = field->ndim; i < CSZ_MAX_NDIM; i++) h->field.dims[i] = 0;
-    h->bound_mode = o->bound_mode;
-    h->bound = o->bound;
-    h->workflow = o->workflow;
-    h->has_fill = o->has_fill != 0;
-    h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
-    h->has_zstd = o->zstd_level > 0;
-    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, 0, 0, 0);
-    h->predictor = o->predictor;
-    h->metadata_nbytes = (uint32_t)o->metadata_nbytes;
-    if (o->metadata_nbytes && csz_metadata_holds(o->metadata, o->metadata_nbytes, field->ndim))
-        return CSZ_ERROR_ARGUMENT;
-    return csz_geometry_for(&h->geometry, field, &h->predictor);
-}
-
-static csz_value_range find_range(csz_context *context, const csz_header *h, const void *data, int threads) {
-    csz_value_range range = {.has_values = 0};
-    range.has_values = csz_cpu_range(&context->cpu.team, data, h->geometry.nelements, h->field.type,
-                                     h->has_fill, h->fill_bits, threads, &range.min, &range.max);
-    return range;
-}
-
-/* Header with the bound resolved; reads the field where the bound depends on it. */
-static csz_status make_header(csz_context *context, csz_header *h, csz_value_range *range, const void *data,
-                              const csz_field *field, const csz_options *o) {
-    csz_status status = csz_header_plan(h, field, o);
+    if (g.nelements && !data) return CSZ_ERROR_ARGUMENT;
+    const double field_nbytes = (double)g.nelements * (field->type == CSZ_F32 ? 4 : 8);
+    const double most = o.bound_mode == CSZ_BOUND_RATIO ? field_nbytes / wanted : wanted;
+    const uint64_t nbytes_wanted = most < 0x1p62 ? (uint64_t)most : (uint64_t)1 << 62;
+    o.bound_mode = CSZ_BOUND_ABS;
+    o.bound = 1;
+    status = find_range(&range, context, data, g.nelements, field->type, &o);
+    if (!status) status = csz_target_begin(t, sizeof *t, nbytes_wanted, &range, field);
+    if (!status && g.nelements) status = csz_target_guess(t, context, data, field, &o);
+    double last = 0;
+    for (double bound; !status && csz_target_next(&bound, t);) {
+        o.bound = last = bound;
+        status = csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, &o);
+        const int is_full = status == CSZ_ERROR_CAPACITY && out_capacity >= nbytes_wanted;
+        if (is_full) status = CSZ_OK; /* larger than the target, by how much is not known */
+        if (!status) csz_target_tell(t, is_full ? 2 * (uint64_t)out_capacity : *out_nbytes);
+    }
     if (status) return status;
-    double start = csz_clock();
-    if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
-        *range = find_range(context, h, data, o->threads);
-        context->cpu.stages.range += csz_clock() - start;
-    }
-    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
-    return CSZ_OK;
-}
-
-/*
- * Looks for fill values in a field in host memory.  The GPU keeps the range to itself, but a fill value that the sample lacks makes the
- * range at least twice as wide as the sample's, and the archive's bound with it.  Only then the host looks for the range.
- */
-static void watch_field(csz_context *context, const void *data, const csz_header *h, csz_value_range *range,
-                        const void *archive, size_t archive_nbytes, const csz_options *o) {
-    const uint64_t n = h->geometry.nelements;
-    if (context->used == CSZ_BACKEND_CUDA && o->bound_mode != CSZ_BOUND_ABS && n) {
-        csz_fill_watch watch = {.n = 0};
-        csz_header written;
-        (void)csz_fill_watch_add(&watch, data, 0, n, h->field.type, n, o);
-        *range = (csz_value_range){watch.nlow > 0, watch.low[0].value, watch.high[0].value};
-        const double bound =
-            csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
-        if (csz_gpu_is_device_pointer(archive) ||
-            csz_header_read(&written, archive, archive_nbytes) != CSZ_OK || written.bound_abs >= 1.5 * bound)
-            *range = find_range(context, h, data, o->threads);
-    }
-    csz_context_watch(context, data, n, h->field.type, o, range);
-}
-
-csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
-                              const void *data, const csz_header *h, const csz_tile_plan *plan,
-                              uint64_t frame, uint64_t number, const csz_options *o) {
-    if (!h->has_zstd) {
-        csz_status status =
-            csz_cpu_frame_compress(&context->cpu, out, capacity, nbytes, data, plan, frame, o->threads);
-        if (!status) csz_frame_renumber(out, frame, number);
-        return status;
-    }
-    csz_frame_box box = csz_frame_box_at(&plan->geometry, frame);
-    uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw,
-             packed;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, room = csz_pack_bound(most);
-    csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)(most + room));
-    if (status) return status;
-    uint8_t *built = context->cpu.frame, *stored = built + most;
-    status = csz_cpu_frame_compress(&context->cpu, built, most, &raw, data, plan, frame, o->threads);
-    if (status) return status;
-    status = csz_pack(stored, room, &packed, built + head, raw - head, o->zstd_level);
-    if (status) return status;
-    *nbytes = head + packed;
-    if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
-    memcpy(out + head, stored, (size_t)packed);
-    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
-                           *nbytes, *nbytes, number);
-    return CSZ_OK;
-}
-
-/* Sizes of the frames that stand at bytes + first into the footer behind them. */
-static void write_footer(uint8_t *footer, const uint8_t *bytes, uint64_t first, uint64_t nframes) {
-    for (uint64_t f = 0, from = first; f < nframes; f++) {
-        uint64_t nbytes = csz_load_u64(bytes + from);
-        csz_store_u64(footer + 8 * f, nbytes);
-        from += nbytes;
-    }
-    csz_footer_finish(footer, nframes);
-}
-
-/* The GPU writes the whole archive; a final zstd pass goes over its frames on the host. */
-static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
-                                  const void *data, csz_header *h, const csz_options *o) {
-    if (!h->has_zstd)
-        return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
-    if (csz_gpu_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
-    size_t most, unpacked;
-    csz_options as;
-    csz_options_init(&as);
-    as.predictor = h->predictor;
-    csz_status status = csz_compress_bound(&most, &h->field, &as);
-    if (!status) status = csz_cpu_scratch_frame(&context->cpu, most);
-    if (!status)
-        status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
-    if (status) return status;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
-    uint64_t from = h->nbytes, at = from;
-    uint8_t *bytes = out;
-    if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
-    memcpy(bytes, context->cpu.frame, h->nbytes);
-    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
-        const uint8_t *frame = context->cpu.frame + from;
-        uint64_t raw = csz_load_u64(frame), packed;
-        if (out_capacity - footer_nbytes - at < head) return CSZ_ERROR_CAPACITY;
-        status = csz_pack(bytes + at + head, out_capacity - footer_nbytes - at - head, &packed, frame + head,
-                          raw - head, o->zstd_level);
-        if (status) return status;
-        csz_frame_header_write(bytes + at, head + packed, raw, csz_load_u32(frame + 16),
-                               csz_load_u32(frame + 20), head + packed, head + packed, head + packed, f);
-        from += raw;
-        at += head + packed;
-    }
-    write_footer(bytes + at, bytes, h->nbytes, h->geometry.nframes);
-    *out_nbytes = (size_t)(at + footer_nbytes);
-    return CSZ_OK;
-}
-
-/* Header, frames and footer. */
-static csz_status compress_on_cpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
-                                  const void *data, csz_header *h, const csz_options *o) {
-    uint64_t footer_nbytes = csz_footer_nbytes(h->geometry.nframes), at = csz_header_nbytes(h);
-    if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
-    uint8_t *bytes = out;
-    csz_header_write(bytes, h);
-    csz_tile_plan plan = csz_tile_plan_of(h);
-    for (uint64_t f = 0; f < h->geometry.nframes; f++) {
-        uint64_t nbytes;
-        csz_status status = csz_frame_compress(context, bytes + at, out_capacity - footer_nbytes - at,
-                                               &nbytes, data, h, &plan, f, f, o);
-        if (status) return status;
-        at += nbytes;
-    }
-    write_footer(bytes + at, bytes, h->nbytes, h->geometry.nframes);
-    *out_nbytes = (size_t)(at + footer_nbytes);
-    return CSZ_OK;
-}
-
-/* The options' metadata behind the archive. */
-static csz_status append_metadata(void *out, size_t out_capacity, size_t *out_nbytes, const csz_options *o) {
-    if (out_capacity - *out_nbytes < o->metadata_nbytes) return CSZ_ERROR_CAPACITY;
-    uint8_t *to = (uint8_t *)out + *out_nbytes;
-    *out_nbytes += o->metadata_nbytes;
-    if (csz_gpu_is_device_pointer(out)) return csz_gpu_copy(to, o->metadata, o->metadata_nbytes);
-    memcpy(to, o->metadata, o->metadata_nbytes);
-    return CSZ_OK;
+    if (!t->is_reached && g.nelements) return CSZ_ERROR_TARGET;
+    if (last == t->bound) return CSZ_OK;
+    o.bound = t->bound;
+    return csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, &o);
 }
 
 csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
@@ -205,37 +54,7 @@ csz_status csz_compress(csz_context *context, void *out, size_t out_capacity, si
     csz_options o;
     csz_status status = csz_options_copy(&o, sizeof o, options);
     if (!status && csz_is_target(o.bound_mode))
-        return csz_compress_target(context, out, out_capacity, out_nbytes, data, field, &o);
-    if (!status) status = csz_options_check(&o, options);
-    if (!status) status = csz_field_check(field);
-    if (!status) status = csz_bound_check(&o);
-    if (status) return status;
-    if (o.zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
-
-    double start = csz_clock();
-    csz_header h;
-    csz_value_range range = {.has_values = 0};
-    csz_predictor predictor = o.predictor;
-    status = csz_geometry_for(&h.geometry, field, &predictor);
-    if (status) return status;
-    csz_context_begin(context, h.geometry.ntiles);
-    if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
-                                data, out);
-    if (!status) status = make_header(context, &h, &range, data, field, &o);
-    if (!status && context->used == CSZ_BACKEND_CUDA) {
-        status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
-        if (csz_backend_falls_back(context, o.backend, status, data, out))
-            status = make_header(context, &h, &range, data, field, &o);
-    }
-    if (!status && context->used == CSZ_BACKEND_CPU) {
-        status = compress_on_cpu(context, out, out_capacity, out_nbytes, data, &h, &o);
-    }
-    if (!status && o.metadata_nbytes) status = append_metadata(out, out_capacity, out_nbytes, &o);
-    /* Last, while caches hold the field. */
-    memset(&context->suspect, 0, sizeof context->suspect);
-    if (!status && !csz_gpu_is_device_pointer(data))
-        watch_field(context, data, &h, &range, out, *out_nbytes, &o);
-    context->cpu.stages.total = csz_clock() - start;
-    return status;
+        return compress_target(context, out, out_capacity, out_nbytes, data, field, &o);
+    return status ? status
+                  : csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, options);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* context.c: contexts, backends, memory limits, status messages. */
+/* context.c: contexts, devices, memory limits, status messages. */
 #define _POSIX_C_SOURCE 200809L
 #include "api/context.h"
 
@@ -47,35 +47,6 @@ void csz_context_begin(csz_context *context, uint64_t ntiles) {
     atomic_store(&context->cpu.tiles_total, ntiles);
 }
 
-int csz_backend_built(csz_backend backend) {
-#if defined(CSZ_HAVE_CUDA)
-    if (backend == CSZ_BACKEND_CUDA) return 1;
-#endif
-    return backend == CSZ_BACKEND_AUTO || backend == CSZ_BACKEND_CPU;
-}
-
-int csz_backend_available(csz_backend backend) {
-    return csz_backend_built(backend) && (backend != CSZ_BACKEND_CUDA || csz_gpu_usable());
-}
-
-csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t nbytes, const void *data,
-                              const void *archive) {
-    /* Below this the copies to and from the card and the launches cost more than a core needs. */
-    const uint64_t worth_it = (uint64_t)32 << 20;
-    const int on_device = csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive);
-    if (wanted == CSZ_BACKEND_AUTO) {
-        wanted = CSZ_BACKEND_CPU;
-        if (on_device || (nbytes >= worth_it && csz_gpu_usable())) wanted = CSZ_BACKEND_CUDA;
-    }
-    if (wanted == CSZ_BACKEND_CPU && on_device) return CSZ_ERROR_ARGUMENT;
-    if (wanted == CSZ_BACKEND_CUDA && context->device) {
-        csz_status status = csz_gpu_set_device(context->device - 1);
-        if (status) return status;
-    }
-    context->used = wanted;
-    return CSZ_OK;
-}
-
 int csz_device_count(void) { return csz_gpu_device_count(); }
 
 int csz_device_owns(const void *p) { return p && csz_gpu_is_device_pointer(p); }
@@ -92,15 +63,6 @@ csz_status csz_context_set_device(csz_context *context, int device) {
         return CSZ_ERROR_ARGUMENT; /* its buffers lie elsewhere */
     context->device = device + 1;
     return CSZ_OK;
-}
-
-int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
-                           const void *archive) {
-    if (wanted != CSZ_BACKEND_AUTO) return 0;
-    if (status != CSZ_ERROR_MEMORY && status != CSZ_ERROR_BACKEND) return 0;
-    if (csz_gpu_is_device_pointer(data) || csz_gpu_is_device_pointer(archive)) return 0;
-    context->used = CSZ_BACKEND_CPU;
-    return 1;
 }
 
 csz_backend csz_context_backend(const csz_context *context) {

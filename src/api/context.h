@@ -51,9 +51,9 @@ csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_o
 /* A finite bound above 0. */
 csz_status csz_bound_check(const csz_options *options);
 
-/* csz_compress where the options name a target. */
-csz_status csz_compress_target(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
-                               const void *data, const csz_field *field, const csz_options *options);
+/* csz_compress where the options name a bound, not a target. */
+csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
+                                const void *data, const csz_field *field, const csz_options *options);
 
 /* Levels of resolution that previews can have; 1: none. */
 int csz_header_nlevels(const csz_header *header);

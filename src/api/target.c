@@ -161,52 +161,6 @@ csz_status csz_target_guess(csz_target *target, csz_context *context, const void
     return CSZ_OK;
 }
 
-/* ---- whole fields in memory ---- */
-
-static csz_status find_range(csz_value_range *range, csz_context *context, const void *data, uint64_t n,
-                             csz_type type, const csz_options *o) {
-    *range = (csz_value_range){0, 0, 0};
-    csz_status status = CSZ_OK;
-    if (context->device && csz_gpu_is_device_pointer(data)) status = csz_gpu_set_device(context->device - 1);
-    return status ? status : csz_range_add(range, data, n, type, o);
-}
-
-csz_status csz_compress_target(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
-                               const void *data, const csz_field *field, const csz_options *options) {
-    csz_options o = *options;
-    csz_value_range range;
-    csz_geometry g;
-    csz_target *t = &context->target;
-    csz_predictor predictor = o.predictor;
-    const double wanted = o.bound;
-    csz_status status = csz_bound_check(&o);
-    if (!status) status = csz_field_check(field);
-    if (!status) status = csz_geometry_for(&g, field, &predictor);
-    if (status) return status;
-    if (g.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    const double field_nbytes = (double)g.nelements * (field->type == CSZ_F32 ? 4 : 8);
-    const double most = o.bound_mode == CSZ_BOUND_RATIO ? field_nbytes / wanted : wanted;
-    const uint64_t nbytes_wanted = most < 0x1p62 ? (uint64_t)most : (uint64_t)1 << 62;
-    o.bound_mode = CSZ_BOUND_ABS;
-    o.bound = 1;
-    status = find_range(&range, context, data, g.nelements, field->type, &o);
-    if (!status) status = csz_target_begin(t, sizeof *t, nbytes_wanted, &range, field);
-    if (!status && g.nelements) status = csz_target_guess(t, context, data, field, &o);
-    double last = 0;
-    for (double bound; !status && csz_target_next(&bound, t);) {
-        o.bound = last = bound;
-        status = csz_compress(context, out, out_capacity, out_nbytes, data, field, &o);
-        const int is_full = status == CSZ_ERROR_CAPACITY && out_capacity >= nbytes_wanted;
-        if (is_full) status = CSZ_OK; /* larger than the target, by how much is not known */
-        if (!status) csz_target_tell(t, is_full ? 2 * (uint64_t)out_capacity : *out_nbytes);
-    }
-    if (status) return status;
-    if (!t->is_reached && g.nelements) return CSZ_ERROR_TARGET;
-    if (last == t->bound) return CSZ_OK;
-    o.bound = t->bound;
-    return csz_compress(context, out, out_capacity, out_nbytes, data, field, &o);
-}
-
 csz_status csz_context_target(const csz_context *context, csz_target *target, size_t target_nbytes) {
     if (!context || !csz_is_output(target, target_nbytes)) return CSZ_ERROR_ARGUMENT;
     csz_output(target, target_nbytes, &context->target, sizeof context->target);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.c: calls of the interface on the GPU: buffers that grow, copies between host and device, and the
- * kernels' launchers.  Calls of csz.h run on the default stream, so they are ordered with what the caller
+ * backend.c: calls of the interface on the GPU: copies between host and device, and the kernels' launchers.  Calls of csz.h run on the default stream, so they are ordered with what the caller
  * does there, and wait.  Calls of csz_cuda.h run on the caller's stream and do not wait.
  */
 #include "cuda/host/backend.h"
@@ -12,36 +11,7 @@
 #include "cpu/frame.h"
 #include "cuda/host/state.h"
 
-static const csz_cuda_runtime *runtime_in_use = &csz_cuda_runtime_real;
-
-const csz_cuda_runtime *csz_cuda_runtime_now(void) { return runtime_in_use; }
-
-void csz_cuda_runtime_replace(const csz_cuda_runtime *runtime) {
-    runtime_in_use = runtime ? runtime : &csz_cuda_runtime_real;
-}
-
-/* ---- a backend and its buffers ---- */
-
-static const size_t lengths_at = (sizeof(csz_cuda_builtins) + 255) / 256 * 256;
-
-const csz_cuda_builtins *csz_backend_builtins(const csz_cuda_backend *b) { return b->builtins; }
-const uint8_t *csz_backend_lengths(const csz_cuda_backend *b) {
-    return (const uint8_t *)b->builtins + lengths_at;
-}
-
-csz_status csz_device_grow(csz_device_buffer *b, size_t nbytes) {
-    const csz_cuda_runtime *cuda = csz_cuda_runtime_now();
-    if (b->nbytes >= nbytes && b->p) return CSZ_OK;
-    if (b->p) cuda->release(b->p);
-    b->p = NULL;
-    b->nbytes = 0;
-    csz_status status = cuda->allocate(&b->p, nbytes + 256);
-    if (status)
-        b->p = NULL;
-    else
-        b->nbytes = nbytes;
-    return status;
-}
+/* ---- devices and backends ---- */
 
 int csz_cuda_usable(void) { return csz_cuda_runtime_now()->usable(); }
 
@@ -70,26 +40,6 @@ void csz_cuda_backend_free(csz_cuda_backend *b) {
     free(b);
 }
 
-static csz_status make_builtins(csz_cuda_backend *b) {
-    const csz_cuda_runtime *cuda = csz_cuda_runtime_now();
-    const size_t nbytes = lengths_at + CSZ_CUDA_BUILTIN_NBYTES;
-    csz_status status = cuda->allocate(&b->builtins, nbytes);
-    if (status) b->builtins = NULL;
-    if (!status) {
-        void *p = NULL;
-        status = cuda->allocate(&p, sizeof *b->d_result);
-        if (!status) b->d_result = p;
-    }
-    if (status) return status;
-    char *host = malloc(nbytes);
-    if (!host) return CSZ_ERROR_MEMORY;
-    csz_cuda_builtins_make((csz_cuda_builtins *)host);
-    csz_cuda_builtin_fill((uint8_t *)host + lengths_at);
-    status = csz_cuda_copy(b->builtins, host, nbytes);
-    free(host);
-    return status;
-}
-
 csz_status csz_cuda_backend_ensure(csz_cuda_backend **backend) {
     const csz_cuda_runtime *cuda = csz_cuda_runtime_now();
     if (*backend && (*backend)->builtins)
@@ -98,7 +48,7 @@ csz_status csz_cuda_backend_ensure(csz_cuda_backend **backend) {
     csz_cuda_backend *b = calloc(1, sizeof *b);
     if (!b) return CSZ_ERROR_MEMORY;
     b->device = cuda->device();
-    csz_status status = make_builtins(b);
+    csz_status status = csz_backend_make_builtins(b);
     if (status) {
         csz_cuda_backend_free(b);
         return status;
@@ -108,52 +58,6 @@ csz_status csz_cuda_backend_ensure(csz_cuda_backend **backend) {
 }
 
 void csz_cuda_backend_limit(csz_cuda_backend *b, size_t nbytes) { b->limit = nbytes; }
-
-csz_status csz_backend_room(const csz_cuda_backend *b, size_t *nbytes) {
-    if (b->limit) {
-        *nbytes = b->limit;
-        return CSZ_OK;
-    }
-    csz_status status = csz_cuda_runtime_now()->memory_left(nbytes);
-    /* others may want some, and an allocator rounds up */
-    *nbytes -= *nbytes / 16;
-    *nbytes += b->field.nbytes + b->archive.nbytes + b->workspace.nbytes;
-    return status;
-}
-
-uint64_t csz_field_nbytes(const csz_geometry *g, csz_type type) {
-    return g->nelements * (type == CSZ_F32 ? 4u : 8u);
-}
-
-/* ---- plans ---- */
-
-csz_cuda_plan csz_backend_plan(csz_header *h) {
-    csz_cuda_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.type = h->field.type;
-    plan.geometry = h->geometry;
-    plan.workflow = h->workflow;
-    plan.predictor = h->predictor;
-    plan.bound_mode = h->bound_mode;
-    plan.bound = h->bound;
-    plan.has_fill = h->has_fill;
-    plan.fill = h->fill_bits;
-    csz_header_write((uint8_t *)plan.header, h);
-    plan.header_nbytes = h->nbytes;
-    return plan;
-}
-
-csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *h) {
-    csz_cuda_decompress_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.geometry = h->geometry;
-    plan.type = h->field.type;
-    plan.bound_abs = h->bound_abs;
-    plan.header_nbytes = h->nbytes;
-    plan.is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
-    for (int i = 0; i < 3; i++) plan.end[i] = h->geometry.n[i];
-    return plan;
-}
 
 /* ---- calls that wait ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.h: what a backend owns, for backend.c and frames.c. */
+/* state.h: what a backend owns, for backend.c and frames.c; functions without a file named are those of state.c. */
 #ifndef CSZ_CUDA_STATE_H
 #define CSZ_CUDA_STATE_H
 
@@ -35,6 +35,8 @@ struct csz_cuda_backend {
 /* Room on the device; what the buffer held is lost. */
 csz_status csz_device_grow(csz_device_buffer *buffer, size_t nbytes);
 
+/* Tables that no field changes, on the device, and room there for a call's result. */
+csz_status csz_backend_make_builtins(csz_cuda_backend *b);
 const csz_cuda_builtins *csz_backend_builtins(const csz_cuda_backend *b);
 const uint8_t *csz_backend_lengths(const csz_cuda_backend *b);
 
