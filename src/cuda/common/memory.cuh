@@ -54,6 +54,18 @@ CSZ_DEVICE bool csz_shared_is_fixed(void) {
 CSZ_DEVICE bool csz_shared_is_fixed(void) { return true; }
 #endif
 
+/*
+ * The same object, which the compiler then knows to be in shared memory: behind a parameter of a function
+ * out of line it could be anywhere, and would be reached by generic addresses.
+ */
+template <typename T> CSZ_DEVICE T &csz_in_shared(T &x) {
+#if defined(__CUDA_ARCH__)
+    return *(T *)__cvta_shared_to_generic((uint32_t)__cvta_generic_to_shared(&x));
+#else
+    return x;
+#endif
+}
+
 /* ---- opaque values ---- */
 
 /*

@@ -1,290 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * packed.cuh: a tile of an archive whose frames may be pyramids, 128 threads a tile, any shape and mode: its
- * record into deltas by element (general.cuh), then values by the predictor's rule, into the output and, before
- * masks and exceptions, into the restored lattice that finer ones are predicted from.
+ * record into deltas by element (general.cuh), then values by the predictor's rule, into the output and,
+ * before masks and exceptions, into the restored lattice that finer ones are predicted from.
  */
 #ifndef CSZ_CUDA_DECODE_PACKED_CUH
 #define CSZ_CUDA_DECODE_PACKED_CUH
 
-#include "cuda/decode/general.cuh"
-#include "cuda/decode/group.cuh"
-#include "cuda/decode/sparse.cuh"
-#include "cuda/predict/lorenzo_restore.cuh"
-#include "cuda/predict/pyramid_fast.cuh"
+#include "cuda/decode/packed_fast.cuh"
 
-/* What a block knows of the frame whose tiles it decodes. */
-struct packed_frame {
-    csz_pyramid shape;
-    csz_needed need;
-    decode_job job;
-    uint64_t index[3]; /* the frame's in the grid of frames */
-    uint32_t number;   /* of the job */
-    uint32_t is_sound;
-};
-
-/* A tile to decode. */
-template <typename V> struct packed_tile {
-    uint32_t tile;   /* its number in the frame */
-    int level;       /* of its lattice */
-    bool is_lorenzo; /* how it is predicted */
-    bool is_wanted;  /* the output has values of it */
-    uint64_t
-        origin[3]; /* its first element in its lattice of the field, or, of Lorenzo's frames, in the field */
-    V *restored;   /* its lattice of the frame, or null */
-    V step;
-    pyramid_place<V> place;
-};
-
-/* Of the frame's lattices: where they lie, and their steps; made once for a frame. */
-template <typename V> struct packed_level {
-    V *lattice;
-    V step;
-};
-
-/* Of a block; the tile's restored values follow. */
-template <typename V> struct packed_shared {
-    general_shared<typename csz_value<V>::bits> general;
-    pyramid_codes codes;
-    packed_frame frame;
-    packed_level<V> level[CSZ_LEVELS_MAX];
-    packed_tile<V> tile;
-    uint32_t is_here; /* there is such a tile */
-};
-
-/* By one thread: the frame of job `number`. */
-static __device__ void packed_frame_set(packed_frame *f, const decode_call *call, uint32_t number) {
-    const uint32_t local = number % call->nframes_box;
-    const job_frame frame = job_frame_of(call, local);
-    csz_frame_box box;
-    for (int i = 0; i < 3; i++) {
-        box.first[i] = frame.first[i];
-        box.tiles[i] = frame.tiles[i];
-        f->index[i] = frame.first[i] / call->geometry.frame[i];
-    }
-    box.ntiles = frame.ntiles;
-    f->job = job_read(call->jobs + number);
-    f->number = number;
-    f->is_sound = job_is_sound(call, number);
-    if (!f->job.is_pyramid) { /* one lattice, which is the frame */
-        f->shape.nlevels = 1;
-        f->shape.ntiles = frame.ntiles;
-        f->shape.first[0] = 0;
-        for (int i = 0; i < 3; i++) {
-            f->shape.n[0][i] = csz_frame_extent(&call->geometry, i, f->index[i]);
-            f->shape.grid[0][i] = frame.tiles[i];
-        }
-    } else {
-        csz_frame_pyramid(&f->shape, &call->geometry, &box);
-    }
-    csz_pyramid_need_in_field(&f->need, &f->shape, &call->geometry, &box, call->begin, call->end,
-                              call->level);
-}
-
-/* By all threads, behind a barrier: the frame of job `number`, if it is not the last one's.  Ends with a barrier. */
-template <typename V>
-CSZ_DEVICE void packed_frame_enter(packed_shared<V> *shared, const decode_call *call, uint32_t number) {
-    const bool is_new = shared->frame.number != number;
-    __syncthreads();
-    if (!is_new) return;
-    if (threadIdx.x == 0) packed_frame_set(&shared->frame, call, number);
-    __syncthreads();
-    const packed_frame *f = &shared->frame;
-    if (threadIdx.x < (uint32_t)f->shape.nlevels) {
-        const int level = (int)threadIdx.x,
-                  tuning = f->job.is_pyramid ? (int)f->job.tuning : (int)CSZ_TUNING_EVEN;
-        V *lattices = (V *)call->lattices + number / call->nframes_box * call->lattices_n;
-        shared->level[level].lattice =
-            f->job.is_pyramid && level
-                ? lattices + csz_lattice_at(&call->geometry, &call->frames, f->index, level)
-                : NULL;
-        shared->level[level].step =
-            (V)pyramid_value<V>::quantizer(csz_level_bound(f->job.step, tuning, level), 0, 0).step;
-    }
-    __syncthreads();
-}
-
-/* By one thread: tile i of those that the box needs of the launch's lattice; 0 if there are no more. */
-template <typename V>
-CSZ_COLD bool packed_tile_of(packed_shared<V> *shared, const decode_call *call, uint32_t i) {
-    packed_tile<V> *t = &shared->tile;
-    const packed_frame *f = &shared->frame;
-    const csz_geometry *g = &call->geometry;
-    const int now = call->now, level = f->job.is_pyramid ? now : 0;
-    if (!f->job.is_pyramid && now != call->last_level) return false;
-    if (level >= f->shape.nlevels || level < f->need.level) return false;
-    uint32_t first[3], n[3], at[3];
-#pragma unroll
-    for (int d = 0; d < 3; d++) {
-        first[d] = (uint32_t)f->need.first[level][d];
-        n[d] = (uint32_t)f->need.end[level][d] - first[d];
-    }
-    if (i >= n[0] * n[1] * n[2]) return false;
-    const uint32_t row = i / n[2], plane = row / n[1];
-    at[2] = first[2] + i - row * n[2];
-    at[1] = first[1] + row - plane * n[1];
-    at[0] = first[0] + plane;
-    const uint64_t *grid = f->shape.grid[level];
-    t->tile = f->shape.first[level] + (uint32_t)((at[0] * grid[1] + at[1]) * grid[2] + at[2]);
-    t->level = level;
-    t->is_lorenzo = level == f->shape.nlevels - 1;
-    t->is_wanted = level == f->need.level;
-    pyramid_place_set(&t->place, g->rank, g->log2_t, f->shape.n[level], at, (int)f->job.tuning);
-#pragma unroll
-    for (int d = 0; d < 3; d++)
-        t->origin[d] =
-            (((uint64_t)f->job.first[d] << g->log2_t[d]) >> level) + ((uint64_t)at[d] << g->log2_t[d]);
-    t->restored = shared->level[level].lattice;
-    t->step = shared->level[level].step;
-    if (t->is_lorenzo) return true;
-    const uint64_t *above = f->shape.n[level + 1];
-    t->place.coarser = shared->level[level + 1].lattice;
-    t->place.coarser_row = above[2];
-    t->place.coarser_plane = above[1] * above[2];
-    return true;
-}
-
-/* Where an element of the tile goes in the output, or null. */
-template <typename V>
-CSZ_DEVICE V *packed_target(const decode_call *call, const decode_job *job, const packed_tile<V> *t,
-                            element_place e) {
-    const int shift = call->level - t->level;
-    const uint64_t z = t->origin[0] + e.z, y = t->origin[1] + e.y, x = t->origin[2] + e.x,
-                   between = ((uint64_t)1 << shift) - 1;
-    if ((z | y | x) & between) return NULL;
-    const uint64_t lz = z >> shift, ly = y >> shift, lx = x >> shift;
-    if (lz < call->begin[0] || lz >= call->end[0] || ly < call->begin[1] || ly >= call->end[1] ||
-        lx < call->begin[2] || lx >= call->end[2])
-        return NULL;
-    return (V *)call->out + job->shift + (lz - call->begin[0]) * call->pitch_z +
-           (ly - call->begin[1]) * call->pitch_y + (lx - call->begin[2]);
-}
-
-/* A sparse record's deltas, by put(position, delta); 0 where the thread saw a fault.  All codes have been cleared. */
-template <typename Put> CSZ_DEVICE uint32_t sparse_codes(const sparse_stream &s, uint32_t r, const Put &put) {
-    uint32_t good = 1;
-    for (uint32_t i = r; i < s.n; i += GENERAL_THREADS) {
-        uint32_t at, before_at;
-        const uint32_t position = sparse_position(s, i, &at);
-        const int32_t delta = sparse_delta(s, i);
-        if (position >= CSZ_TILE_N || delta > 32767 ||
-            (i && position <= sparse_position(s, i - 1, &before_at)) ||
-            (i + 1 == s.n && !sparse_ends(s, at))) {
-            good = 0;
-            continue;
-        }
-        put(position, delta);
-    }
-    return good;
-}
-
-/* Code b of a unit among the chunks that the lanes' fast decoder fills (codes.cuh). */
-CSZ_DEVICE uint16_t *chunk_code(uint4 *chunks, uint32_t unit, uint32_t b) {
-    return (uint16_t *)(chunks + chunk_place(unit, (b & 15) >> 2)) + 2 * (b & 3) + (b >> 4);
-}
-
-/* Whether the fast decoder of lanes can take a record: 16-bit codes, and nothing of what it may read lies outside the archive. */
-template <typename V>
-CSZ_DEVICE bool lanes_are_fast(const record_view<V> &view, const decode_job *job, uint32_t end) {
-    return view.klass == 0 && view.mode <= CSZ_MODE_S &&
-           (uint64_t)job->payload_word + end + LANE_MAX_WORDS + 4 <= job->words_left;
-}
-
-/* Codes of a record with lanes into chunks, by the first warp; 0 where the thread saw a fault. */
-template <typename V>
-CSZ_DEVICE uint32_t fast_lanes(const record_view<V> &view, const uint32_t *record, uint32_t nwords,
-                               const uint16_t *tables, uint4 *chunks) {
-    if (threadIdx.x >= 32) return 1;
-    if (view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)
-        return decode_lanes<V, 2, false>(&view, record, record, nwords, tables, chunks, threadIdx.x);
-    return decode_lanes<V, 1, false>(&view, record, record, nwords, tables, chunks, threadIdx.x);
-}
-
-/* A thread's values in the fast form, from codes in chunks; none: all are 0. */
-template <typename V> struct fast_restore {
-    /* those of class 0; class c is 64 c chunks further, and another two, forth or back, where c is odd: the swizzle of its pair of units */
-    const uint16_t *code[FAST_Z][2];
-    bool has_codes;
-    V step;
-    fast_hash hash;
-
-    __device__ __forceinline__ fast_restore(uint4 *chunks, bool has, V of_step)
-        : has_codes(has), step(of_step), hash{{0, 0, 0, 0}} {
-#pragma unroll
-        for (int i = 0; i < FAST_Z; i++) {
-            const uint32_t c = fast_code(i);
-            code[i][0] = chunk_code(chunks, c >> 5, c & 31);
-            code[i][1] = chunk_code(chunks, (c >> 5) + 16, c & 31) - 64 * 8;
-        }
-    }
-    __device__ __forceinline__ V operator()(int klass, int i, V prediction, V) {
-        V r = prediction;
-        if (klass)
-            r = pyramid_value<V>::restore(
-                prediction, has_codes ? (V)(int16_t)code[i][klass & 1][512 * klass] : (V)0, step);
-        hash.add(i, csz_value_term(r));
-        return r;
-    }
-};
-
-/* The thread's column of a tile, from its codes; returns its hash.  Has barriers. */
-template <typename V>
-CSZ_DEVICE uint32_t fast_tile(V (&v)[2 * FAST_Z][2][2], packed_shared<V> *shared, const packed_tile<V> *t,
-                              pyramid_fast_shared<V> &fast, uint4 *chunks, bool has_codes) {
-    fast_restore<V> code(chunks, has_codes, t->step);
-#pragma unroll
-    for (int z = 0; z < 2 * FAST_Z; z++) v[z][0][0] = v[z][0][1] = v[z][1][0] = v[z][1][1] = (V)0;
-    fast_load_coarser(fast, t->place);
-    __syncthreads();
-    if (pyramid_is_simple(t->place))
-        pyramid_fast<true>(fast, t->place, v, code);
-    else
-        pyramid_fast<false>(fast, t->place, v, code);
-    return code.hash.sum(shared->general.unit_weight, shared->general.code_weight);
-}
-
-CSZ_DEVICE void pair_store(float *p, const float (&v)[2], bool is_aligned) {
-    if (is_aligned) {
-        __stcs((float2 *)p, make_float2(v[0], v[1]));
-    } else {
-        p[0] = v[0];
-        p[1] = v[1];
-    }
-}
-CSZ_DEVICE void pair_store(double *p, const double (&v)[2], bool is_aligned) {
-    if (is_aligned) {
-        __stcs((double2 *)p, make_double2(v[0], v[1]));
-    } else {
-        p[0] = v[0];
-        p[1] = v[1];
-    }
-}
-
-/* The thread's column to an array of these pitches, from the tile's corner on. */
-template <typename V>
-CSZ_DEVICE void fast_put(V *corner, uint64_t plane, uint64_t row, const V (&v)[2 * FAST_Z][2][2],
-                         bool is_aligned) {
-    const uint32_t t = threadIdx.x;
-    V *to = corner + 2 * (t / FAST_X) * row + 2 * (t % FAST_X);
-#pragma unroll
-    for (int z = 0; z < 2 * FAST_Z; z++) {
-#pragma unroll
-        for (int y = 0; y < 2; y++) pair_store(to + z * plane + y * row, v[z][y], is_aligned);
-    }
-}
-
-/* Where the output holds all of a tile as it is: its corner there; else null. */
-template <typename V>
-CSZ_DEVICE V *whole_target(const decode_call *call, const decode_job *job, const packed_tile<V> *t) {
-    const element_place first = {0, 0, 0}, last = {2 * FAST_X - 1, 2 * FAST_Y - 1, 2 * FAST_Z - 1};
-    if (call->level != t->level || !packed_target(call, job, t, last)) return NULL;
-    return packed_target(call, job, t, first);
-}
-
-/* One tile; returns the thread's part of the job's checksum of values. */
-template <typename V>
-static __device__ uint32_t packed_tile_decode(const decode_call *call, const packed_tile<V> *t,
-                                              packed_shared<V> *shared, V *values, uint32_t *wrong) {
+/* Any tile, shared->tile; returns the thread's part of the job's checksum of values.  Behind a barrier. */
+template <typename V, int RANK>
+CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *in, V *of_tile,
+                                     uint32_t *wrong) {
+    packed_shared<V> *shared = &csz_in_shared(*in);
+    V *values = &csz_in_shared(*of_tile);
+    const packed_tile<V> *t = &shared->tile;
     typedef csz_value<V> traits;
     typedef typename traits::bits A;
     const general_team team = {1};
@@ -311,33 +42,39 @@ static __device__ uint32_t packed_tile_decode(const decode_call *call, const pac
     if (!t->is_lorenzo && (view.klass || view.base || (has_codes && view.order))) sound = 0;
     sound = !team.any(!sound);
     /* whole tiles in the fast form, from codes in chunks, which take the place of those by element */
-    const bool is_fast = !t->is_lorenzo && pyramid_is_fast(place) &&
-                         (is_sparse || !has_codes || lanes_are_fast(view, job, offset + nwords));
+    typename fast_tile<V, RANK>::shared &fast = *(typename fast_tile<V, RANK>::shared *)values;
+    const bool may_be_fast = !t->is_lorenzo && pyramid_is_fast<RANK>(place) && !is_raw && !is_fill &&
+                             (is_sparse || !has_codes || lanes_are_fast(view, job, offset + nwords)) && sound;
+    const bool is_fast =
+        may_be_fast &&
+        !team.any(!(fast_tile<V, RANK>::load_coarser(r, fast, place) && fast_step_is_tame(t->step)));
     uint4 *chunks = (uint4 *)acc;
-    static_assert(sizeof shared->general.acc >= CODE_CHUNKS * sizeof(uint4), "chunks have room");
-    if (sound && is_sparse) {
-        if (is_fast) {
-            for (uint32_t i = r; i < CODE_CHUNKS; i += GENERAL_THREADS) chunks[i] = make_uint4(0, 0, 0, 0);
-        } else {
-            for (uint32_t i = r; i < WIDE_N; i += GENERAL_THREADS) acc[i] = 0;
-        }
+    if (is_fast && (is_sparse || !has_codes)) {
+        chunks_clear(chunks);
+        team.meet();
+    } else if (sound && is_sparse) {
+        for (uint32_t i = r; i < WIDE_N; i += GENERAL_THREADS) acc[i] = 0;
         team.meet();
     }
     if (sound && has_codes) {
         uint32_t good;
-        if (is_sparse && is_fast)
-            good = sparse_codes(sparse, r, [&](uint32_t c, int32_t delta) {
-                *chunk_code(chunks, c >> 5, c & 31) = (uint16_t)delta;
-            });
+        if (is_fast)
+            good = chunks_fill(chunks, view, sparse, record, nwords, tables);
         else if (is_sparse)
             good = sparse_codes(sparse, r, [&](uint32_t c, int32_t delta) {
                 acc[wide_place_of_code(g->rank, c >> 5, c & 31)] = (A)(int64_t)delta;
             });
-        else if (is_fast)
-            good = fast_lanes(view, record, nwords, tables, chunks);
+        else if (t->is_lorenzo && lanes_are_fast(view, job, offset + nwords))
+            good = fast_lanes(view, record, nwords, tables, (uint4 *)values);
         else
             good = general_lanes<V>(&view, record, nwords, tables, g->rank, acc, r);
         sound = !team.any(!good);
+        if (sound && !is_fast && !is_sparse && t->is_lorenzo && lanes_are_fast(view, job, offset + nwords)) {
+            for (uint32_t b = 0; b < 32; b++)
+                acc[wide_place_of_code(g->rank, r, b)] =
+                    (A)(int64_t)(int16_t)*chunk_code((uint4 *)values, r, b);
+            team.meet();
+        }
         if (sound && t->is_lorenzo) lorenzo_sums(g, view.order, acc, shared->general.totals, team);
     }
     if (!sound) {
@@ -356,21 +93,15 @@ static __device__ uint32_t packed_tile_decode(const decode_call *call, const pac
             value_word[m] = found.value[m];
         }
     }
-    if (is_fast && !is_raw && !is_fill) {
-        V v[2 * FAST_Z][2][2];
-        const uint32_t hash =
-            fast_tile(v, shared, t, *(pyramid_fast_shared<V> *)values, chunks, has_codes != 0);
-        V *out = t->is_wanted ? whole_target(call, job, t) : NULL;
-        if (!masks.n && !view.n_exceptions && (out || !t->is_wanted)) {
-            if (t->restored)
-                fast_put(t->restored + ((uint64_t)place.at[0] * place.n[1] + place.at[1]) * place.n[2] +
-                             place.at[2],
-                         (uint64_t)place.n[1] * place.n[2], place.n[2], v, false);
-            if (out) fast_put(out, call->pitch_z, call->pitch_y, v, call->aligned != 0);
-            return hash * csz_tile_weight(t->tile);
-        }
+    if (is_fast) {
+        fast_keep<V, RANK> code(r, chunks, *t, fast_array<V, RANK>(r, values, place.plane, place.row),
+                                [&](int i) { return fast_tile<V, RANK>::code(r, i, shared->codes); });
+        typename fast_tile<V, RANK>::values v = {};
+        fast_tile<V, RANK>::template restore<false>(r, fast, shared->cases, place, v, code);
         __syncthreads();
-        fast_put(values, place.plane, place.row, v, false);
+        fast_rows<RANK>([&](int i, int r, int, int) {
+            pair_store(code.to.at(i, r), v[i][2 * r], v[i][2 * r + 1], false);
+        });
     } else if (!t->is_lorenzo && (t->restored || (!is_raw && !is_fill))) {
         const auto own = [&](uint32_t, uint32_t z, uint32_t y, uint32_t x, V q) {
             if (!has_codes) return pyramid_value<V>::restore(q, (V)0, t->step);

@@ -8,7 +8,9 @@
 #include "cuda/decode/record.cuh"
 #include "predict/lorenzo.h"
 
-/* A sparse record's stream: its first 16 bits in the first word, the others in nwords words from `rest` on. */
+/*
+ * A sparse record's stream: its first 16 bits in the first word, the others in nwords words from `rest` on.
+ */
 struct sparse_stream {
     uint32_t first, n, width, low; /* deltas; bits of a value, and of a position's low part */
     const uint32_t *rest;
@@ -70,34 +72,54 @@ CSZ_DEVICE record_view<V> sparse_open(sparse_stream *s, const uint32_t *words, u
     return v;
 }
 
-/* Position of delta i, by its high part's one in the unary part; CSZ_TILE_N or more where there is none. */
-CSZ_DEVICE uint32_t sparse_position(const sparse_stream &s, uint32_t i, uint32_t *one_at) {
-    uint32_t at = s.unary, left = i;
-    for (; at < s.end; at += 32) {
-        uint32_t bits = s.window(at);
-        if (s.end - at < 32) bits &= ~(~0u >> (s.end - at));
-        const uint32_t n = (uint32_t)__popc(bits);
-        if (left < n) {
-            for (; left; left--) bits &= ~(0x80000000u >> __clz((int)bits));
-            at += (uint32_t)__clz((int)bits);
-            *one_at = at;
-            return (at - s.unary - i) << s.low | s.take(s.lows + i * s.low, s.low);
-        }
-        left -= n;
-    }
-    *one_at = s.end;
-    return CSZ_TILE_N;
-}
-
-/* Zeros follow the last one, which is at bit `one_at`, up to the end of its word; no more than that. */
-CSZ_DEVICE bool sparse_ends(const sparse_stream &s, uint32_t one_at) {
-    const uint32_t after = one_at + 1, left = s.end - after;
-    return left < 32 && (left == 0 || s.window(after) >> (32 - left) == 0);
-}
-
 CSZ_DEVICE int32_t sparse_delta(const sparse_stream &s, uint32_t i) {
     const uint32_t u = s.take(s.values + i * s.width, s.width) + 1; /* zigzag */
     return (int32_t)(u >> 1) ^ -(int32_t)(u & 1);
+}
+
+/*
+ * The deltas of a sparse record, by put(position, delta); 0 where the thread saw a fault.  All of 128
+ * threads: each takes the ones in eight bits of the unary part, whose rank is known from the numbers of ones
+ * in all words, which every warp counts for itself.
+ */
+template <typename Put> CSZ_DEVICE uint32_t sparse_codes(const sparse_stream &s, uint32_t r, const Put &put) {
+    const uint32_t lane = r & 31, nbits = s.end - s.unary, at = 32 * lane;
+    if (nbits > 32 * 32) return 0; /* the longest that is sound has 25 words, see csz_sparse_low_nbits */
+    uint32_t word = at < nbits ? s.window(s.unary + at) : 0;
+    if (at < nbits && nbits - at < 32) word &= ~(~0u >> (nbits - at));
+    const uint32_t upto = csz_warp_scan((uint32_t)__popc(word));
+    const uint32_t all = __shfl_sync(CSZ_ALL, upto, 31), some = __ballot_sync(CSZ_ALL, word != 0);
+    /* zeros follow the last one up to the end of its word; no more than that */
+    const uint32_t last = 32 - (uint32_t)__clz((int)some),
+                   end = __shfl_sync(CSZ_ALL, at + 33 - (uint32_t)__ffs((int)word), (int)(last - 1) & 31);
+    uint32_t good = all == s.n && nbits - end < 32;
+    const int from = (int)(r >> 2);
+    const uint32_t bits = __shfl_sync(CSZ_ALL, word, from),
+                   before = __shfl_sync(CSZ_ALL, upto - (uint32_t)__popc(word), from),
+                   last_before = __shfl_sync(CSZ_ALL, word, (from - 1) & 31) & 1;
+    const uint32_t shift = 8 * (r & 3),
+                   above = shift ? bits >> (32 - shift) : 0; /* what comes before the eight bits */
+    uint32_t i = before + (uint32_t)__popc(above);
+    bool is_next =
+        shift ? above & 1
+              : from > 0 && last_before; /* the bit before is a one, too: the high parts are the same */
+#pragma unroll 1
+    for (uint32_t m = bits << shift & 0xFF000000u, k = 0; m; k++, m <<= 1) {
+        const bool is_one = m >> 31;
+        if (is_one && good) {
+            const uint32_t low = s.take(s.lows + i * s.low, s.low),
+                           position = (32 * (uint32_t)from + shift + k - i) << s.low | low;
+            const int32_t delta = sparse_delta(s, i);
+            if (position >= CSZ_TILE_N || delta > 32767 ||
+                (is_next && s.take(s.lows + (i - 1) * s.low, s.low) >= low))
+                good = 0;
+            else
+                put(position, delta);
+            i++;
+        }
+        is_next = is_one;
+    }
+    return good;
 }
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress_packed.cu: compression into archives whose frames may be pyramids (docs/cuda.md).  After range and prepare: frames are
- * chosen for (choose_predictor.cu), restored lattices made from the coarsest to lattice 1, a launch each; then sampled tiles
- * are counted, books made, and all tiles coded and placed in one launch, in the archive's order.  Where a pyramid has turned out larger than
- * raw values may be, all but the lattices is done again with that frame predicted by Lorenzo.
+ * compress_packed.cu: compression into archives whose frames may be pyramids (docs/cuda.md).  After range
+ * and prepare: frames are chosen for (choose_predictor.cu), restored lattices made from the coarsest to
+ * lattice 1, a launch each; then sampled tiles are counted, books made, and all tiles coded and placed in
+ * one launch, in the archive's order.  Where a pyramid has turned out larger than raw values may be, all but
+ * the lattices is done again with that frame predicted by Lorenzo.
  */
 #include "cuda/encode/packed_place.cuh"
 #include "cuda/plan/count.cuh"
@@ -24,7 +25,10 @@ struct settle_job {
     uint32_t is_again;
 };
 
-/* One block: index of each frame's first tile, from how it is predicted.  A second try clears the workspace, too. */
+/*
+ * One block: index of each frame's first tile, from how it is predicted.  A second try clears the workspace,
+ * too.
+ */
 static __global__ void __launch_bounds__(SETTLE_THREADS)
     settle_kernel(const __grid_constant__ settle_job job) {
     CSZ_DYNAMIC_SHARED(uint32_t, first);
@@ -107,7 +111,7 @@ template <typename V, int RANK> CSZ_COLD void coarsest_restore(packed_shared<V> 
 
 /* Restored values of lattice job.level of all frames. */
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 6 : 3)
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     levels_kernel(const __grid_constant__ packed_job<V> job, uint32_t per_frame) {
     packed_shared<V> &sh = shared_behind<packed_shared<V>>(job.extra_nbytes);
     V *values = packed_values(sh, job.extra_nbytes);
@@ -186,9 +190,12 @@ template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &sh, con
     sh.run_lengths[threadIdx.x] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][threadIdx.x]) & 31u);
 }
 
-/* Tiles are claimed in order, so that those before a claimed one are being worked on or done, and it is safe to wait for them. */
+/*
+ * Tiles are claimed in order, so that those before a claimed one are being worked on or done, and it is safe
+ * to wait for them.
+ */
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
     packed_encode_kernel(const __grid_constant__ packed_job<V> job) {
     packed_encode_shared<V> &sh =
         shared_behind<packed_encode_shared<V>>(PACKED_BOOKS_NBYTES + job.extra_nbytes);
@@ -199,41 +206,63 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
                    ntiles = __ldcg(&w.first[nframes]);
     if (job.is_again && !__ldcg(w.redo)) return;
     packed_begin<V>(sh, job);
-    uint32_t frame = 0;
+    uint32_t frame = 0, frame_end = __ldcg(&w.first[1]); /* index of the next one's first tile */
+    uint32_t ndone = 0, hash = 0; /* records of the frame that the block is in, and their values' hash */
+    uint32_t waiting_nwords = NONE_WAITS;
+    const auto leave = [&] {
+        if (!ndone) return;
+        waiting_place(sh, job, &waiting_nwords);
+        packed_frame_leave(sh, job, ndone, hash);
+        ndone = hash = 0;
+    };
+    if (t == 0 && !job.in_slots) sh.claimed = csz_take_number(&job.work.counters[0]);
     __syncthreads();
+#pragma unroll 1
     for (uint32_t turn = blockIdx.x;; turn += gridDim.x) {
         if (job.in_slots) {
             frame = turn;
             if (frame >= nframes) break;
         } else {
-            if (t == 0) sh.claimed = csz_take_number(&job.work.counters[0]);
-            __syncthreads();
             if (sh.claimed >= ntiles) break;
-            while (sh.claimed >= __ldcg(&w.first[frame + 1])) frame++;
+            while (sh.claimed >= frame_end) frame_end = __ldcg(&w.first[++frame + 1]);
         }
-        if (packed_frame_enter<V>(sh, job, frame)) {
-            if (t == 0) sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+        if (sh.frame.number != frame) {
+            leave();
+            packed_frame_enter<V>(sh, job, frame);
+            if (t == 0) {
+                sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+                sh.has_start = 0;
+            }
             books_fetch(sh, job);
         }
         const uint32_t tile = job.in_slots ? 0 : sh.claimed - sh.frame.first;
         const bool has_slot = sh.frame.tuning >= 0 && tile == 0;
-        if (t == 0) packed_tile_set<V>(sh, job, tile);
+        if (t == 0) {
+            packed_tile_set<V>(sh, job, tile);
+            sh.state = job.in_slots ? NULL : job.work.tile_state + sh.frame.first + tile;
+            sh.has_far = !job.in_slots;
+            sh.is_published = 0;
+        }
         __syncthreads();
         if (job.in_slots && !has_slot) continue;
-        if (has_slot && !job.in_slots) {
-            packed_place(sh, job, w.slots + (size_t)frame * w.slot_nwords, __ldcg(&w.slot_words[frame]),
-                         true);
-            __syncthreads();
-            continue;
-        }
-        if (t == 0) sh.has_far = !job.in_slots;
-        packed_quantize<V, RANK>(sh, values);
-        const uint32_t words =
-            packed_record<V, RANK>(sh, &job.work.table[frame][0][0], job.tile.workflow, stage);
-        __syncthreads();
-        if (!job.in_slots) {
-            packed_place(sh, job, stage, words, false);
+        const bool from_slot = has_slot && !job.in_slots;
+        const uint32_t *record = stage;
+        uint32_t words;
+        if (from_slot) {
+            record = w.slots + (size_t)frame * w.slot_nwords;
+            words = __ldcg(&w.slot_words[frame]);
         } else {
+            packed_quantize<V, RANK>(sh, values);
+            words = packed_record<V, RANK>(sh, &job.work.table[frame][0][0], job.tile.workflow, stage);
+        }
+        if (!job.in_slots) {
+            /* the next tile, while a place is looked for */
+            if (t == 32) sh.claimed = csz_take_number(&job.work.counters[0]);
+            packed_place(sh, job, record, words, from_slot, &waiting_nwords);
+            ndone++;
+            if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
+        } else {
+            __syncthreads();
             for (uint32_t i = t; i < words; i += PACKED_THREADS)
                 w.slots[(size_t)frame * w.slot_nwords + i] = stage[i];
             if (t == 0) {
@@ -243,11 +272,15 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
         }
         __syncthreads();
     }
+    leave();
 }
 
 /* ---- launches ---- */
 
-/* Shared memory before S, so that there is room for a tile's values, and for records of so many words, up to the exchange. */
+/*
+ * Shared memory before S, so that there is room for a tile's values, and for records of so many words, up to
+ * the exchange.
+ */
 template <typename V> static uint32_t extra_for(const csz_geometry *g, uint32_t record_nwords) {
     const size_t tile = packed_values_nbytes<V>(g), record = ((size_t)record_nwords + 4) * 4,
                  most = tile > record ? tile : record,
@@ -255,7 +288,10 @@ template <typename V> static uint32_t extra_for(const csz_geometry *g, uint32_t 
     return most > there ? (uint32_t)((most - there + 127) / 128 * 128) : 0;
 }
 
-/* Words of the longest record of a tile that is not the coarsest: codes of 25 bits, in runs of 36; where they are more than a quarter, exceptions make it raw. */
+/*
+ * Words of the longest record of a tile that is not the coarsest: codes of 25 bits, in runs of 36; where
+ * they are more than a quarter, exceptions make it raw.
+ */
 template <typename V> static uint32_t record_most(int workflow) {
     const uint32_t bits = workflow == CSZ_WORKFLOW_RLE_VLE ? 36 : 25,
                    raw = 1 + CSZ_TILE_N * csz_value<V>::words,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_place.cuh: where records of frames with a packed index go: behind those of the tiles before them, whose sizes a block learns by
- * looking back at their states; and what completes a frame and an archive.  The index of a frame stands behind its payload and is as
- * long as the tiles' sizes make it, so the place of the next frame is known once all sizes of this one are.
+ * packed_place.cuh: where records of frames with a packed index go: behind those of the tiles before them,
+ * whose sizes a block learns by looking back at their states; and what completes a frame and an archive.
+ * The index of a frame stands behind its payload and is as long as the tiles' sizes make it, so the place of
+ * the next frame is known once all sizes of this one are.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_PLACE_CUH
 #define CSZ_CUDA_ENCODE_PACKED_PLACE_CUH
@@ -10,11 +11,6 @@
 #include "cuda/encode/packed_record.cuh"
 #include "format/frame_bound.h"
 
-/* A tile's state: its kind (STATE_OWN, STATE_PREFIX), its record's words, and those of the frame's payload up to and with it. */
-enum { STATE_WORDS_AT = 44 };
-CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t words, uint64_t upto) {
-    return kind | (unsigned long long)words << STATE_WORDS_AT | upto;
-}
 CSZ_DEVICE uint32_t state_words(unsigned long long state) {
     return (uint32_t)(state >> STATE_WORDS_AT) & 0xFFFFu;
 }
@@ -26,19 +22,42 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
     return state;
 }
 
-/* Payload words of the frame before a tile.  One warp. */
+/*
+ * Payload words of the frame before a tile: back to the nearest that knows it, once all tiles after that
+ * have told their sizes.  One warp, which looks at 256 tiles at a time: a look takes as long as the L2 does,
+ * and the blocks of a card have a thousand tiles between them.
+ */
 CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, uint32_t tile) {
+    enum { ROUNDS = 8 };
     const uint32_t lane = threadIdx.x & 31;
-    uint64_t sum = 0;
+    uint64_t sum = 0; /* the lane's part */
+    int32_t at = (int32_t)tile - 1 - (int32_t)lane;
 #pragma unroll 1
-    for (int32_t at = (int32_t)tile - 1 - (int32_t)lane;; at -= 32) {
-        const unsigned long long state = at >= 0 ? state_await(states + at) : STATE_PREFIX;
-        __syncwarp();
-        const bool ends = (state & STATE_PREFIX) != 0;
-        const uint32_t prefixes = __ballot_sync(CSZ_ALL, ends),
-                       stop = prefixes ? (uint32_t)__ffs((int)prefixes) - 1 : 31;
-        sum += csz_warp_sum_u64(lane > stop ? 0 : ends ? state_upto(state) : state_words(state));
-        if (prefixes) return sum;
+    for (;;) {
+        unsigned long long state[ROUNDS];
+#pragma unroll
+        for (int k = 0; k < ROUNDS; k++)
+            state[k] = at - 32 * k >= 0 ? csz_load_shared_state(states + (at - 32 * k)) : STATE_PREFIX;
+        uint64_t seen = 0;
+        bool is_known = true, ends = false;
+#pragma unroll
+        for (int k = 0; k < ROUNDS; k++) {
+            const bool is_prefix = (state[k] & STATE_PREFIX) != 0;
+            const uint32_t prefixes = __ballot_sync(CSZ_ALL, is_prefix),
+                           unknown = __ballot_sync(CSZ_ALL, state[k] == 0),
+                           stop = prefixes ? (uint32_t)__ffs((int)prefixes) - 1 : 31;
+            if (ends || !is_known) continue;
+            is_known = (unknown & ((2u << stop) - 1)) == 0;
+            ends = prefixes != 0;
+            seen += lane > stop ? 0 : is_prefix ? state_upto(state[k]) : state_words(state[k]);
+        }
+        if (!is_known) {
+            CSZ_SPIN();
+            continue;
+        }
+        sum += seen;
+        if (ends) return csz_warp_sum_u64(sum);
+        at -= 32 * ROUNDS;
     }
 }
 
@@ -68,8 +87,8 @@ template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job,
 }
 
 /*
- * By the block of a frame's last tile, whose record ends with word `total` of the payload: where the next frame begins.  A pyramid that is larger
- * than raw values may be is given up.
+ * By the block of a frame's last tile, whose record ends with word `total` of the payload: where the next
+ * frame begins.  A pyramid that is larger than raw values may be is given up.
  */
 template <typename V>
 CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
@@ -97,7 +116,10 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     }
 }
 
-/* All frames of a field are placed: the footer, and the caller's size and status.  All threads; behind a barrier. */
+/*
+ * All frames of a field are placed: the footer, and the caller's size and status.  All threads; behind a
+ * barrier.
+ */
 template <typename V>
 CSZ_COLD void packed_archive_finish(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t field) {
     const uint32_t t = threadIdx.x, nframes = job.work.nframes, first = field * nframes;
@@ -219,8 +241,8 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
 }
 
 /*
- * Exceptions that were not staged, to their place in the archive; returns the thread's part of their checksum.  number: of the first word in the
- * payload.  Has a barrier.
+ * Exceptions that were not staged, to their place in the archive; returns the thread's part of their
+ * checksum.  number: of the first word in the payload.  Has a barrier.
  */
 template <typename V>
 CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out, uint64_t number) {
@@ -250,49 +272,88 @@ CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out
 }
 
 /*
- * The tile's record, `words` words of `stage`, to its place; then whatever it completes.  Its size is published first, since others wait for
- * it.  Has barriers.
+ * A record of the frame, `words` words of `stage`, whose size is published, to its place.  far_at: see
+ * packed_encode_shared.  Begins with a barrier, and has others.
  */
 template <typename V>
-CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
-                             uint32_t words, bool from_slot) {
-    const csz_claim &c = sh.tile.claim;
+CSZ_DEVICE void record_place(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t tile,
+                             const uint32_t *stage, uint32_t words, uint32_t far_at, bool from_slot) {
+    const packed_frame &f = sh.frame;
     const uint32_t t = threadIdx.x;
-    unsigned long long *states = job.work.tile_state + c.first;
+    unsigned long long *states = job.work.tile_state + f.first;
     __syncthreads();
-    if (t == 0) csz_tell_state(states + c.tile, tile_state_of(STATE_OWN, words, 0));
     if (t < 32) {
-        const uint64_t before = packed_lookback(states, c.tile);
+        const uint64_t before = packed_lookback(states, tile);
         if (t == 0) {
-            csz_tell_state(states + c.tile, tile_state_of(STATE_PREFIX, words, before + words));
+            csz_tell_state(states + tile, tile_state_of(STATE_PREFIX, words, before + words));
             sh.before = (uint32_t)before;
-            sh.start = packed_start(job, sh.frame);
+            if (!sh.has_start) sh.start = packed_start(job, f);
+            sh.has_start = 1;
         }
     }
     __syncthreads();
     const uint64_t before = sh.before, at = sh.start + payload_at(sh.section_nwords) + before,
-                   out_end = job.work.place[sh.frame.field].end;
-    if (c.tile == c.ntiles - 1) packed_frame_end(sh, job, before + words);
-    if (words) {
-        const bool fits = at + words <= out_end;
-        uint32_t *out = word_at(at);
-        unsigned long long sum = 0;
-        const uint32_t far_at = from_slot ? 0 : sh.far_at, staged = far_at ? far_at : words;
-        for (uint32_t i = t; i < staged; i += CSZ_TILE_THREADS) {
-            const uint32_t word = from_slot ? __ldcg(stage + i) : stage[i];
-            if (fits) out[i] = word;
-            sum += csz_hash_term(word, before + i);
-        }
-        if (far_at && fits) sum += far_store(sh, out + far_at, before + far_at);
-        sum = csz_warp_sum_u64(sum);
-        if ((t & 31) == 0)
-            csz_add(job.work.group_sum + csz_group_at(c.first, c.frame) + c.tile / CSZ_INDEX_GROUP, sum);
+                   out_end = job.work.place[f.field].end;
+    if (tile == f.ntiles - 1) packed_frame_end(sh, job, before + words);
+    if (words == 0) return;
+    const bool fits = at + words <= out_end;
+    uint32_t *out = word_at(at);
+    unsigned long long sum = 0;
+    const uint32_t staged = far_at ? far_at : words;
+    for (uint32_t i = t; i < staged; i += CSZ_TILE_THREADS) {
+        const uint32_t word = from_slot ? __ldcg(stage + i) : stage[i];
+        if (fits) out[i] = word;
+        sum += csz_hash_term(word, before + i);
     }
+    if (far_at && fits) sum += far_store(sh, out + far_at, before + far_at);
+    sum = csz_warp_sum_u64(sum);
+    if ((t & 31) == 0)
+        csz_add(job.work.group_sum + csz_group_at(f.first, f.number) + tile / CSZ_INDEX_GROUP, sum);
+}
+
+/* The record that waits, if there is one, to its place.  Has barriers. */
+template <typename V>
+CSZ_DEVICE void waiting_place(packed_encode_shared<V> &sh, const packed_job<V> &job,
+                              uint32_t *waiting_nwords) {
+    if (*waiting_nwords != NONE_WAITS)
+        record_place(sh, job, sh.waiting_tile, sh.waiting, *waiting_nwords, 0, false);
+    *waiting_nwords = NONE_WAITS;
+}
+
+/*
+ * The tile's record, `words` words of `stage`.  Its size is published, if it is not already; then the record
+ * that waits is placed, and this one waits in its place, so that tiles before it have time to tell their
+ * sizes.  One that is too long does not wait.  *waiting_nwords: of the one that waits.  Has barriers.
+ */
+template <typename V>
+CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
+                             uint32_t words, bool from_slot, uint32_t *waiting_nwords) {
+    const uint32_t t = threadIdx.x, tile = sh.tile.claim.tile;
+    if (t == 0 && !sh.is_published) csz_tell_state(sh.state, tile_state_of(STATE_OWN, words, 0));
     __syncthreads();
-    if (t == 0) {
-        csz_frame_sums *sums = &job.work.frame_sums[c.frame];
-        if (!from_slot) atomicAdd(&sums->hash, sh.value_hash * c.weight);
-        sh.last = csz_block_arrive(&sums->done, 1) + 1 == c.ntiles;
+    waiting_place(sh, job, waiting_nwords);
+    if (from_slot || words > WAITING_NWORDS || sh.far_at) {
+        record_place(sh, job, tile, stage, words, from_slot ? 0 : sh.far_at, from_slot);
+        return;
+    }
+    __syncthreads(); /* the one before it has been copied */
+    for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) sh.waiting[i] = stage[i];
+    if (t == 0) sh.waiting_tile = tile;
+    *waiting_nwords = words;
+}
+
+/*
+ * The block has stored n records of its frame and goes on to another; hash: of their values, thread 0's
+ * counts.  The last one completes the frame.
+ */
+template <typename V>
+CSZ_COLD void packed_frame_leave(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t n,
+                                 uint32_t hash) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        csz_frame_sums *sums = &job.work.frame_sums[sh.frame.number];
+        atomicAdd(&sums->hash, hash);
+        sh.last = csz_block_arrive(&sums->done, n) + n == sh.frame.ntiles;
     }
     __syncthreads();
     if (sh.last) packed_frame_finish(sh, job);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_record.cuh: the record of a tile of an archive whose frames may be pyramids, from its codes (packed.cuh) into shared
- * memory: by the coders of all records, or as a sparse one where that is shorter.
+ * packed_record.cuh: the record of a tile of an archive whose frames may be pyramids, from its codes
+ * (packed.cuh) into shared memory: by the coders of all records, or as a sparse one where that is shorter.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
 #define CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
@@ -11,18 +11,25 @@
 #include "cuda/encode/packed.cuh"
 #include "cuda/encode/runs.cuh"
 
+/* Words of the longest record that waits for its place while the block codes its next tile. */
+enum { WAITING_NWORDS = 1536, NONE_WAITS = 0xFFFFFFFFu };
+
 template <typename V> struct packed_encode_shared : packed_shared<V> {
     uint4 nbits, longest;                                 /* see lanes_place */
     uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
     uint32_t sparse_last, sparse_seen, sparse_count[CSZ_TILE_WARPS];
     /*
-     * A record of so many exceptions that the stage has no room for them: they are stored at their place at once.  0: it is staged whole;
-     * else the word from which on they follow.
+     * A record of so many exceptions that the stage has no room for them: they are stored at their place at
+     * once.  0: it is staged whole; else the word from which on they follow.
      */
     uint32_t far_at;
     uint32_t
         has_far; /* whether records may be such: where their place is not known before they are made they are not */
     /* placing */
+    unsigned long long *state; /* of the tile; null: its place is not looked for */
+    uint32_t is_published;     /* the record's size is in it */
+    uint32_t has_start;        /* start is the frame's */
+    uint32_t waiting[WAITING_NWORDS], waiting_tile;
     uint32_t before;  /* words of the frame's payload before the record */
     uint32_t claimed; /* index of the tile to work on */
     uint32_t section_nwords;
@@ -33,8 +40,8 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
 };
 
 /*
- * The frame's books, at the start of a block's shared memory: look-ups take their addresses for numbers of 16 bits (csz_book_pair), and the
- * stage that follows may be longer than that.
+ * The frame's books, at the start of a block's shared memory: look-ups take their addresses for numbers of
+ * 16 bits (csz_book_pair), and the stage that follows may be longer than that.
  */
 enum { PACKED_BOOKS_NBYTES = (CSZ_SHARED_BOOKS_WORDS * 4 + 127) / 128 * 128 };
 CSZ_DEVICE uint32_t *packed_books(void) {
@@ -108,7 +115,10 @@ template <typename V> CSZ_COLD uint32_t fill_record(packed_encode_shared<V> &sh,
     return 1 + csz_value<V>::words;
 }
 
-/* Whether a record of so many words gives way to a raw one: finer lattices do not depend on the size of a coarser one's records. */
+/*
+ * Whether a record of so many words gives way to a raw one: finer lattices do not depend on the size of a
+ * coarser one's records.
+ */
 template <typename V> CSZ_DEVICE bool is_raw_better(const packed_encode_shared<V> &sh, uint32_t words) {
     return sh.tile.level == 0 && words >= raw_words_of<V>(sh.tile.claim);
 }
@@ -225,7 +235,10 @@ CSZ_COLD uint32_t sparse_record(packed_encode_shared<V> &sh, const sparse_layout
     const uint32_t t = threadIdx.x, *exchange = csz_exchange(sh.predict), has_tail = sh.nspecial != 0,
                    tail_words = has_tail ? 1 + sh.special_sizes.words : 0, low = csz_sparse_low_nbits(n);
     const int32_t base = (int32_t)sh.predict.reference.base;
-    /* the stream's first 16 bits are in the first word's upper half: put into the lower half of the word before the others at first */
+    /*
+     * the stream's first 16 bits are in the first word's upper half: put into the lower half of the word
+     * before the others at first
+     */
     uint32_t *stream = stage + has_tail;
     __syncthreads();
     words_clear(stage, staged_words(sh, s.words + tail_words) + 2);
@@ -257,6 +270,22 @@ CSZ_COLD uint32_t sparse_record(packed_encode_shared<V> &sh, const sparse_layout
 }
 
 /* ---- any record ---- */
+
+/*
+ * A tile's state: its kind (STATE_OWN, STATE_PREFIX), its record's words, and those of the frame's payload
+ * up to and with it.
+ */
+enum { STATE_WORDS_AT = 44 };
+CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t words, uint64_t upto) {
+    return kind | (unsigned long long)words << STATE_WORDS_AT | upto;
+}
+
+/* As soon as the size of a record is known: blocks of later tiles wait for it. */
+template <typename V> CSZ_DEVICE void size_publish(packed_encode_shared<V> &sh, uint32_t words) {
+    if (threadIdx.x != 0 || !sh.state) return;
+    csz_tell_state(sh.state, tile_state_of(STATE_OWN, words, 0));
+    sh.is_published = 1;
+}
 
 /* A tile of 16-bit codes, which are parked. */
 template <typename V, int RANK>
@@ -297,10 +326,12 @@ CSZ_DEVICE uint32_t narrow_record(packed_encode_shared<V> &sh, const uint32_t *t
         const uint32_t tail_words = sizes ? 1 + sizes->words : 0;
         if (s.words && s.words + tail_words < words) {
             if (is_raw_better(sh, s.words + tail_words)) return raw_record(sh, stage);
+            size_publish(sh, s.words + tail_words);
             return sparse_record<V, RANK>(sh, s, codes.nonzero, codes.nnonzero, order, stage);
         }
     }
     if (is_raw_better(sh, words)) return raw_record(sh, stage);
+    size_publish(sh, words);
     if (words == 0) return 0;
     __syncthreads();
     words_clear(stage, staged_words(sh, words) + 1);
@@ -317,12 +348,13 @@ CSZ_DEVICE uint32_t narrow_record(packed_encode_shared<V> &sh, const uint32_t *t
 }
 
 /*
- * The record of the tile, whose codes are made, into stage; returns its size in words.  tables: of its frame.  A barrier must follow.
+ * The record of the tile, whose codes are made, into stage; returns its size in words.  tables: of its
+ * frame.  A barrier must follow.
  */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t packed_record(packed_encode_shared<V> &sh, const uint32_t *tables, int workflow,
                                   uint32_t *stage) {
-    if (threadIdx.x == 0) sh.far_at = 0;
+    if (threadIdx.x == 0) sh.far_at = sh.is_published = 0;
     __syncthreads();
     if (sh.predict.is_fill) return fill_record(sh, stage);
     if (sh.is_raw) return raw_record(sh, stage);

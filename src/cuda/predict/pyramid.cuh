@@ -40,45 +40,61 @@ CSZ_PYRAMID_VALUE(double, f64)
 
 /* ---- numbers of codes ---- */
 
-/* What each halved coordinate and each class adds to the number of a code (csz_pyramid_code), in tiles of these extents. */
+/*
+ * What each halved coordinate and each class adds to the number of a code (csz_pyramid_code), in tiles of
+ * these extents.
+ */
 struct pyramid_codes {
-    uint16_t z[512], y[512], x[1024], first[8];
+    enum { NZ = 4, NY = 16, NX = 64 }; /* of the default shapes */
+    uint16_t z[NZ], y[NY], x[NX];
+    uint8_t place[3][11]; /* of each bit of the halved x, y and z in the number of a code */
+    uint8_t nbits;        /* of the number inside a class */
     uint32_t extent[3];
 
     /* Number of the code of an element. */
     __device__ __forceinline__ uint32_t of(uint32_t ez, uint32_t ey, uint32_t ex) const {
-        return first[(ez & 1) << 2 | (ey & 1) << 1 | (ex & 1)] + z[ez >> 1] + y[ey >> 1] + x[ex >> 1];
+        const uint32_t klass = (ez & 1) << 2 | (ey & 1) << 1 | (ex & 1);
+        /* csz_class_at undone; a class is the same in two dims, where nbits is larger */
+        const uint32_t number = (nbits == 9 ? 0x74516230u : 0x3120u) >> (4 * klass) & 15;
+        return (number << nbits) + (ez / 2 < NZ ? z[ez / 2] : part(2, ez / 2)) +
+               (ey / 2 < NY ? y[ey / 2] : part(1, ey / 2)) + (ex / 2 < NX ? x[ex / 2] : part(0, ex / 2));
+    }
+    /* What a halved coordinate adds: of x, y or z. */
+    __device__ __forceinline__ uint32_t part(uint32_t k, uint32_t i) const {
+        uint32_t code = 0;
+        for (uint32_t bit = 0; i >> bit; bit++) code |= (i >> bit & 1) << place[k][bit];
+        return code;
     }
 };
 
-/* By all threads of a block, for tiles of these extents in their lattice; a barrier must follow. */
-static __device__ void pyramid_codes_make(pyramid_codes *c, int rank, const uint32_t *log2_t,
-                                          const uint32_t *extent) {
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < 1024; i += blockDim.x) {
-        if (2 * i < 1u << log2_t[2]) c->x[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, 0, 0, 2 * i);
-        if (i < 512 && 2 * i < 1u << log2_t[1])
-            c->y[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, 0, 2 * i, 0);
-        if (i < 512 && 2 * i < max(1u << log2_t[0], 1u))
-            c->z[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, 2 * i, 0, 0);
-        if (i < 8 && (rank == 3 || i < 4))
-            c->first[i] = (uint16_t)csz_pyramid_code(rank, log2_t, extent, i >> 2, i >> 1 & 1, i & 1);
-        if (i < 3) c->extent[i] = extent[i];
-    }
-}
+/* By one thread of a block: the tables are of no tile yet. */
+CSZ_DEVICE void pyramid_codes_begin(pyramid_codes *c) { c->extent[0] = c->extent[1] = c->extent[2] = 0; }
 
-/* Of whole tiles. */
-CSZ_DEVICE void pyramid_codes_begin(pyramid_codes *c, int rank, const uint32_t *log2_t) {
-    const uint32_t whole[3] = {1u << log2_t[0], 1u << log2_t[1], 1u << log2_t[2]};
-    pyramid_codes_make(c, rank, log2_t, whole);
-}
-
-/* For the next tile, where it has other extents than the last.  By all threads of a block, behind a barrier; ends with one. */
-CSZ_DEVICE void pyramid_codes_of(pyramid_codes *c, int rank, const uint32_t *log2_t, const uint32_t *extent) {
+/*
+ * For tiles of these extents in their lattice, where the last ones had others.  By all threads of a block,
+ * behind a barrier; ends with one.
+ */
+static __device__ void pyramid_codes_of(pyramid_codes *c, int rank, const uint32_t *log2_t,
+                                        const uint32_t *extent) {
     const bool same = c->extent[0] == extent[0] && c->extent[1] == extent[1] && c->extent[2] == extent[2];
     __syncthreads();
     if (same) return;
-    pyramid_codes_make(c, rank, log2_t, extent);
+    const uint32_t t = threadIdx.x;
+    if (t < 32) { /* places go from the lowest bit up, of x, y and z in turn; padding comes last */
+        const uint32_t bit = t / 3, k = t % 3, log2_of = log2_t[2 - k];
+        const bool is_there = bit + 1 < log2_of + (log2_of == 0),
+                   is_padding = (extent[2 - k] - 1) >> 1 >> bit == 0;
+        const uint32_t own = __ballot_sync(CSZ_ALL, is_there && !is_padding),
+                       padding = __ballot_sync(CSZ_ALL, is_there && is_padding), lower = (1u << t) - 1;
+        c->place[k][bit] =
+            (uint8_t)(is_padding ? __popc(own) + __popc(padding & lower) : __popc(own & lower));
+    }
+    if (t < 3) c->extent[t] = extent[t];
+    if (t == 0) c->nbits = (uint8_t)(12 - rank);
+    __syncthreads();
+    if (t < pyramid_codes::NX) c->x[t] = (uint16_t)c->part(0, t);
+    if (t < pyramid_codes::NY) c->y[t] = (uint16_t)c->part(1, t);
+    if (t < pyramid_codes::NZ) c->z[t] = (uint16_t)c->part(2, t);
     __syncthreads();
 }
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_fast.cuh: quantizing a tile's values in the fast form (predict/pyramid_fast.cuh): the rule of a
+ * value, the codes of a thread's column into the exchange and its hash, by a quick test or by the full rule,
+ * and columns from and to memory.
+ */
+#ifndef CSZ_CUDA_ENCODE_PACKED_FAST_CUH
+#define CSZ_CUDA_ENCODE_PACKED_FAST_CUH
+
+#include "cuda/encode/packed_tile.cuh"
+
+/* ---- a value ---- */
+
+/* Added to a quotient it leaves the code plus 2^15 in the low bits. */
+CSZ_DEVICE float pyramid_magic(float) { return CSZ_MAGIC_F32 + 32768.0f; }
+CSZ_DEVICE double pyramid_magic(double) { return CSZ_MAGIC_F64 + 32768.0; }
+
+CSZ_DEVICE float pyramid_round(float x, int32_t *number) {
+    const float m = x + CSZ_MAGIC_F32;
+    *number = (int16_t)(csz_bits_f32(m) - CSZ_MAGIC_F32_BITS);
+    return m - CSZ_MAGIC_F32;
+}
+CSZ_DEVICE double pyramid_round(double x, int32_t *number) {
+    const double m = x + CSZ_MAGIC_F64;
+    *number = (int16_t)(csz_bits_f64(m) - CSZ_MAGIC_F64_BITS);
+    return m - CSZ_MAGIC_F64;
+}
+
+/* A value's code and what it restores; 0: it has none, and its prediction stands for it. */
+template <typename V>
+CSZ_DEVICE bool pyramid_quantize(V v, V prediction, const typename csz_value<V>::quantizer &z, V bound,
+                                 int32_t *code, V *restored) {
+    typedef csz_value<V> value;
+    const V k = pyramid_round((v - prediction) * z.inverse, code), limit = (V)CSZ_CODE_LIMIT;
+    const V r = pyramid_value<V>::restore(prediction, k, z.step);
+    const bool good = k <= limit && k >= -limit && pyramid_value<V>::is_within(v, r, bound) &&
+                      value::to_bits(v) != value::minus_zero() &&
+                      !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
+    *restored = good ? r : prediction;
+    if (!good) *code = 0;
+    return good;
+}
+
+/*
+ * Where chunk i, 16 bytes, of a unit's codes is parked: as in the exchange, but that bits of i and of the unit
+ * are added to others, so that the threads of a warp, which have codes of many units each
+ * (pyramid_fast.cuh), meet different banks.  Pairs of units stay together: choose_predictor.cu counts them.
+ */
+CSZ_DEVICE uint32_t parked_chunk(uint32_t i, uint32_t unit) {
+    return i * CSZ_TILE_UNITS + (unit ^ (unit >> 1 & 4) ^ ((i ^ i >> 1) & 1));
+}
+
+/* Where the 16 bits of code number c are parked, delta + 2^15. */
+CSZ_DEVICE uint16_t *parked_at(uint32_t *exchange, uint32_t c) {
+    const uint32_t unit = c >> 5, b = c & 31, word = b & 15;
+    return (uint16_t *)(exchange + 4 * parked_chunk(word >> 2, unit) + (word & 3)) + (b >> 4);
+}
+
+/* Whether a value of class none comes back as the coarser lattice has it. */
+template <typename V>
+CSZ_DEVICE bool coarser_is_good(V v, V r, const typename csz_value<V>::quantizer &z, V bound) {
+    typedef csz_value<V> value;
+    return pyramid_value<V>::is_within(v, r, bound) && value::to_bits(v) != value::minus_zero() &&
+           !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
+}
+
+/* ---- a column ---- */
+
+/*
+ * A thread's codes in the fast form: quantized, into the exchange and the hash.  By a test that nearly all
+ * values pass, and whose failure is only noted: the tile is then done again by careful_quantize.
+ */
+template <typename V, int RANK> struct quick_quantize {
+    typedef fast_tile<V, RANK> tile;
+    typedef csz_value<V> value;
+    typename value::quantizer z;
+    V bound, magic;
+    bool is_good;
+    fast_hash<V, RANK> hash;
+    uint16_t *parked[tile::CELLS]; /* where codes of class 0 would be */
+
+    __device__ __forceinline__ quick_quantize(uint32_t t, packed_shared<V> &sh)
+        : z(sh.tile.quantizer), bound(sh.tile.bound), magic(pyramid_magic(bound)), is_good(true) {
+#pragma unroll
+        for (int i = 0; i < tile::CELLS; i++)
+            parked[i] = parked_at(csz_exchange(sh.predict), tile::code(t, i));
+    }
+    __device__ __forceinline__ void row(int, int, const V *) {}
+    __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
+        V r = prediction;
+        if (klass) {
+            /* with 2^15 added, which does not change how it rounds */
+            const V x = (v - prediction) * z.inverse, m = x + magic;
+            r = pyramid_value<V>::restore(prediction, m - magic, z.step);
+            parked[i][klass * (tile::CLASS_N / 4)] = (uint16_t)value::to_bits(m);
+            is_good = is_good & (fast_size(x) < (V)CSZ_CODE_LIMIT);
+        }
+        is_good = is_good & (fast_size(v - r) < bound) & (value::to_bits(v) != value::minus_zero());
+        hash.add(i, csz_value_term(r));
+        return r;
+    }
+};
+
+/* The same by the full rule, in a tile of any extents. */
+template <typename V, int RANK> struct careful_quantize {
+    typedef fast_tile<V, RANK> tile;
+    typedef csz_value<V> value;
+    packed_shared<V> &sh;
+    uint32_t t, number[tile::CELLS]; /* of codes of class 0 */
+    fast_hash<V, RANK> hash;
+
+    __device__ __forceinline__ careful_quantize(uint32_t thread, packed_shared<V> &shared)
+        : sh(shared), t(thread) {
+#pragma unroll
+        for (int i = 0; i < tile::CELLS; i++) number[i] = tile::code(t, i, sh.codes);
+    }
+    __device__ __forceinline__ void row(int, int, const V *) {}
+    __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
+        const typename value::quantizer &z = sh.tile.quantizer;
+        uint32_t at_z, y, x;
+        tile::place(t, i, csz_class_at(RANK, klass), &at_z, &y, &x);
+        const bool is_inside =
+            at_z < sh.tile.place.extent[0] && y < sh.tile.place.extent[1] && x < sh.tile.place.extent[2];
+        int32_t code = 0;
+        prediction = prediction + (V)0; /* -0.0 is none */
+        V restored = prediction;
+        const bool good = klass ? pyramid_quantize(v, prediction, z, sh.tile.bound, &code, &restored)
+                                : coarser_is_good(v, prediction, z, sh.tile.bound);
+        if (klass)
+            *parked_at(csz_exchange(sh.predict), number[i] + klass * tile::CLASS_N) =
+                (uint16_t)((is_inside ? code : 0) + 32768);
+        if (is_inside && !good) {
+            const uint32_t c = csz_element_code(RANK, RANK == 3 ? (at_z << 4 | y) << 5 | x : y << 7 | x);
+            atomicOr(&sh.predict.exceptions[c >> 5], 1u << (c & 31));
+        }
+        hash.add(i, is_inside ? csz_value_term(good ? restored : v) : 0);
+        return restored;
+    }
+};
+
+/* The column's values. */
+template <typename V, int RANK>
+CSZ_DEVICE void fast_load(uint32_t t, typename fast_tile<V, RANK>::values &v, const packed_tile<V> &tile) {
+    const csz_values<V> field(tile.job, tile.claim);
+    uint32_t z, y, x;
+    fast_tile<V, RANK>::place(t, 0, 0, &z, &y, &x);
+    const V *from = field.tile + y * field.nx + ((uint64_t)x << field.log2_step);
+    const uint64_t step = (uint64_t)1 << field.log2_step;
+    if (csz_agreed(field.log2_step == 0 && tile.job.aligned)) {
+        fast_rows<RANK>([&](int i, int r, int plane, int row) {
+            csz_load_pair(&v[i][2 * r], from + plane * field.plane + row * field.nx);
+        });
+        return;
+    }
+    fast_rows<RANK>([&](int i, int r, int plane, int row) {
+        const V *p = from + plane * field.plane + row * field.nx;
+        v[i][2 * r] = field.in_lattice(__ldg(p));
+        v[i][2 * r + 1] = field.in_lattice(__ldg(p + step));
+    });
+}
+
+/* The same of a tile of any extents: values outside are 0. */
+template <typename V, int RANK>
+CSZ_DEVICE void partial_load(uint32_t t, typename fast_tile<V, RANK>::values &v, const packed_tile<V> &tile) {
+    const csz_values<V> field(tile.job, tile.claim);
+    uint32_t z, y, x;
+    fast_tile<V, RANK>::place(t, 0, 0, &z, &y, &x);
+    const V *from = field.tile + y * field.nx + ((uint64_t)x << field.log2_step);
+    const uint64_t step = (uint64_t)1 << field.log2_step;
+    fast_rows<RANK>([&](int i, int r, int plane, int row) {
+        const V *p = from + plane * field.plane + row * field.nx;
+        const bool has_row = plane < (int)field.extent[0] && y + row < field.extent[1];
+        v[i][2 * r] = has_row && x < field.extent[2] ? field.in_lattice(__ldg(p)) : (V)0;
+        v[i][2 * r + 1] = has_row && x + 1 < field.extent[2] ? field.in_lattice(__ldg(p + step)) : (V)0;
+    });
+}
+
+/* The column's restored values to their lattice. */
+template <typename V, int RANK>
+CSZ_DEVICE void fast_store(uint32_t t, const typename fast_tile<V, RANK>::values &v,
+                           const packed_tile<V> &tile) {
+    const pyramid_place<V> &p = tile.place;
+    const uint64_t nx = p.n[2], plane = nx * p.n[1];
+    uint32_t z, y, x;
+    fast_tile<V, RANK>::place(t, 0, 0, &z, &y, &x);
+    V *to = tile.restored + p.at[0] * plane + (p.at[1] + y) * nx + p.at[2] + x;
+    const uint32_t nz = p.extent[0], ny = p.extent[1] - min(y, p.extent[1]),
+                   n = p.extent[2] - min(x, p.extent[2]);
+    fast_rows<RANK>([&](int i, int r, int in_z, int in_y) {
+        V *row = to + in_z * plane + in_y * nx;
+        if ((uint32_t)in_z >= nz || (uint32_t)in_y >= ny) return;
+        if (n > 0) row[0] = v[i][2 * r];
+        if (n > 1) row[1] = v[i][2 * r + 1];
+    });
+}
+
+/* Codes 0 of class none. */
+template <typename V, int RANK> CSZ_DEVICE void fast_park_known(uint32_t t, packed_shared<V> &sh) {
+    const uint32_t n = fast_tile<V, RANK>::CLASS_N / 32; /* its units, at the start of each part */
+    if (t < 4 * n)
+        ((uint4 *)csz_exchange(sh.predict))[t / n * CSZ_TILE_UNITS + t % n] =
+            make_uint4(CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED);
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_tile.cuh: compressing into archives whose frames may be pyramids: the frame and the tile that a
+ * block works on, and its shared memory.
+ */
+#ifndef CSZ_CUDA_ENCODE_PACKED_TILE_CUH
+#define CSZ_CUDA_ENCODE_PACKED_TILE_CUH
+
+#include "cuda/encode/special.cuh"
+#include "cuda/plan/work.cuh"
+#include "cuda/predict/pyramid_fast.cuh"
+
+template <typename V> struct packed_job {
+    csz_job<V> tile; /* as of the field */
+    csz_work work;
+    uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
+    uint32_t header_nwords;
+    uint32_t extra_nbytes; /* of shared memory before packed_shared, see there */
+    uint32_t stage_nwords; /* of a record at most */
+    uint32_t in_slots;     /* records of coarsest lattices alone, to their slots */
+    uint32_t is_again;     /* only where a frame has turned out too large as a pyramid */
+    int level;             /* of the kernel of levels */
+};
+
+/* A frame, as a block works on its tiles; made by one thread. */
+struct packed_frame {
+    csz_pyramid shape; /* of one that Lorenzo predicts: a single lattice */
+    uint64_t index[3]; /* in the grid of frames */
+    uint64_t origin;   /* its first element, counted from the first field's data */
+    uint32_t number;   /* among all frames of all fields */
+    uint32_t field;
+    uint32_t first, ntiles; /* index of its tile 0 among all tiles; its tiles */
+    int tuning;             /* -1: Lorenzo */
+};
+
+/*
+ * What all tiles of a lattice of the frame have in common; made once for a frame, as one thread would take
+ * longer for it than a tile takes.
+ */
+template <typename V> struct packed_level {
+    typename csz_value<V>::quantizer quantizer;
+    V *restored;      /* the lattice; null: of level 0 */
+    const V *coarser; /* the next one; null: of the coarsest */
+};
+
+/* A tile; made by one thread. */
+template <typename V> struct packed_tile {
+    csz_job<V> job; /* its values as a field's: strides, quantizer */
+    csz_claim claim;
+    typename csz_value<V>::quantizer quantizer; /* of its lattice */
+    V bound;                                    /* of the field, which decides what is accepted */
+    int level;
+    uint32_t is_lorenzo;
+    uint32_t may_be_raw; /* lattice 0: others would restore what the field does not come back with */
+    V *restored;         /* its lattice, or null */
+    pyramid_place<V> place;
+};
+
+/*
+ * A block's shared memory, behind extra_nbytes of a space that goes on into predict.region up to the
+ * exchange: the tile's restored values while it is predicted, then its record.
+ */
+template <typename V> struct packed_shared {
+    csz_predict_shared<V> predict;
+    pyramid_codes codes;
+    fast_cases<V> cases;
+    uint32_t unit_weight[CSZ_TILE_UNITS], code_weight[32]; /* csz_value_weight is their product */
+    packed_frame frame;
+    packed_level<V> level[CSZ_LEVELS_MAX];
+    packed_tile<V> tile;
+    csz_special_shared special;
+    csz_special_sizes special_sizes;
+    uint32_t value_hash; /* of the tile */
+    uint32_t nspecial;   /* its exceptions */
+    uint32_t is_raw;     /* too few values have a code for a record to be worth it */
+    uint32_t nsingle, first_nan;
+    uint32_t is_doubtful; /* a value of the last tile has failed the quick test */
+};
+
+/* What a tile's values take while it is predicted, in either form. */
+template <typename V> static size_t packed_values_nbytes(const csz_geometry *g) {
+    const size_t general = csz_pyramid_tile_n(g->rank, g->log2_t) * sizeof(V),
+                 fast = g->rank == 3 ? sizeof(typename fast_tile<V, 3>::shared)
+                                     : sizeof(typename fast_tile<V, 2>::shared);
+    return general > fast ? general : fast;
+}
+
+template <typename V> CSZ_DEVICE V *packed_values(packed_shared<V> &sh, uint32_t extra_nbytes) {
+    return (V *)((char *)&sh - extra_nbytes);
+}
+
+/* Tables that all tiles need.  A barrier must follow. */
+template <typename V> CSZ_DEVICE void packed_begin(packed_shared<V> &sh, const packed_job<V> &job) {
+    sh.cases.begin();
+    const uint32_t t = threadIdx.x;
+    sh.unit_weight[t] = csz_value_weight(t, 31);
+    if (t < 32) sh.code_weight[t] = csz_pow_u32(CSZ_VALUE_K, 31 - t);
+    if (t == 0) {
+        sh.predict.biased = CSZ_BIASED;
+        sh.frame.number = ~0u;
+        sh.is_doubtful = 0;
+        pyramid_codes_begin(&sh.codes);
+    }
+}
+
+/* One thread: a frame as a pyramid, before it is chosen for. */
+template <typename V>
+CSZ_COLD void packed_frame_find(packed_frame *f, const packed_job<V> &job, uint32_t number) {
+    const csz_geometry *g = &job.tile.geometry;
+    f->number = number;
+    f->field = number / job.work.nframes;
+    const csz_frame_box box = csz_frame_box_at(g, number - f->field * job.work.nframes);
+    csz_frame_pyramid(&f->shape, g, &box);
+    f->origin = f->field ? __ldcg(&job.work.place[f->field].shift) : 0;
+    uint64_t pitch = 1;
+    for (int i = 2; i >= 0; i--) {
+        f->index[i] = box.first[i] / g->frame[i];
+        f->origin += (box.first[i] << g->log2_t[i]) * pitch;
+        pitch *= g->n[i];
+    }
+}
+
+/* One thread: a frame that has been chosen for. */
+template <typename V>
+CSZ_DEVICE void packed_frame_set(packed_frame *f, const packed_job<V> &job, uint32_t number) {
+    const csz_packed_work &w = job.work.packed;
+    packed_frame_find(f, job, number);
+    f->tuning = __ldcg(&w.tuning[number]);
+    f->first = __ldcg(&w.first[number]);
+    f->ntiles = __ldcg(&w.first[number + 1]) - f->first;
+    if (f->tuning >= 0) return;
+    f->shape.nlevels = 1;
+    f->shape.first[0] = 0;
+    f->shape.ntiles = f->ntiles;
+}
+
+/*
+ * By all threads, behind a barrier: the frame of the tiles to come.  Ends with a barrier; returns whether it
+ * is another one than before.
+ */
+template <typename V>
+CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &job, uint32_t number) {
+    const bool is_new = sh.frame.number != number;
+    __syncthreads();
+    if (!is_new) return false;
+    if (threadIdx.x == 0) packed_frame_set(&sh.frame, job, number);
+    __syncthreads();
+    const packed_frame &f = sh.frame;
+    const csz_packed_work &w = job.work.packed;
+    const typename csz_value<V>::quantizer field = job.tile.quantizer[f.field];
+    if (threadIdx.x < (uint32_t)f.shape.nlevels) {
+        const int level = (int)threadIdx.x;
+        packed_level<V> &l = sh.level[level];
+        V *lattices = (V *)w.lattices + f.field * w.lattices_n;
+        const csz_geometry *g = &job.tile.geometry;
+        l.quantizer =
+            f.tuning < 0
+                ? field
+                : pyramid_value<V>::quantizer(csz_level_bound(__ldcg(&w.bound[f.field]), f.tuning, level),
+                                              field.has_fill, field.fill);
+        l.restored = f.tuning >= 0 && level ? lattices + csz_lattice_at(g, &w.frames, f.index, level) : NULL;
+        l.coarser =
+            level + 1 < f.shape.nlevels ? lattices + csz_lattice_at(g, &w.frames, f.index, level + 1) : NULL;
+    }
+    if (threadIdx.x == 0) {
+        sh.tile.job = job.tile;
+        sh.tile.job.quantizer = &sh.tile.quantizer;
+        sh.tile.bound = field.bound;
+    }
+    __syncthreads();
+    return true;
+}
+
+/* One thread: a tile of the frame. */
+template <typename V>
+CSZ_COLD void packed_tile_set(packed_shared<V> &sh, const packed_job<V> &job, uint32_t tile) {
+    const packed_frame &f = sh.frame;
+    packed_tile<V> *t = &sh.tile;
+    const csz_geometry *g = &job.tile.geometry;
+    int level = 0;
+    while (tile < f.shape.first[level]) level++;
+    const uint64_t *grid = f.shape.grid[level], *n = g->n;
+    const uint32_t i = tile - f.shape.first[level], nx = (uint32_t)grid[2], ny = (uint32_t)grid[1],
+                   row = i / nx, plane = row / ny, at[3] = {plane, row - plane * ny, i - row * nx};
+    const packed_level<V> &l = sh.level[level];
+    t->level = level;
+    t->is_lorenzo = level == f.shape.nlevels - 1;
+    t->may_be_raw = level == 0;
+    t->quantizer = l.quantizer;
+    t->restored = l.restored;
+    pyramid_place_set(&t->place, g->rank, g->log2_t, f.shape.n[level], at, f.tuning);
+    csz_claim &c = t->claim;
+    c.origin = f.origin;
+    c.inside = 1;
+    c.field = 0; /* the quantizer is the tile's own */
+    c.tile = tile;
+    c.frame = f.number;
+    c.first = f.first;
+    c.ntiles = f.ntiles;
+    c.index = f.first + tile;
+    c.weight = csz_tile_weight(tile);
+    const uint64_t pitch[3] = {n[1] * n[2], n[2], 1};
+    for (int k = 0; k < 3; k++) {
+        c.origin += ((uint64_t)t->place.at[k] << level) * pitch[k];
+        c.extent[k] = t->place.extent[k];
+        c.inside *= c.extent[k];
+    }
+    t->job.log2_step = (uint32_t)level;
+    t->job.geometry.n[2] = n[2] << level; /* from row to row, and so from plane to plane */
+    t->job.default_shape = level ? 0 : job.tile.default_shape;
+    t->job.drops_sign = level && !(t->quantizer.has_fill && t->quantizer.fill == csz_value<V>::minus_zero());
+    if (t->is_lorenzo) return;
+    const uint64_t *above = f.shape.n[level + 1];
+    t->place.coarser = l.coarser;
+    t->place.coarser_row = above[2];
+    t->place.coarser_plane = above[1] * above[2];
+}
+
+#endif
