@@ -179,8 +179,8 @@ def cuda_include():
 
 
 def python_with(modules):
-    """A Python that has the modules: one of the environments that other tests made, or the system's."""
-    for python in (build / "python/venv/bin/python", build / "hdf5-venv/bin/python", "python3"):
+    """A Python that has the modules: the environment of python_environment.sh, or the system's."""
+    for python in (build / "python/venv/bin/python", "python3"):
         if runs(str(python), "-c", f"import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, {list(modules)})))"):
             return str(python)
     return None

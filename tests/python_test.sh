@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the CPU and at -O1: what takes minutes tells nothing more), installs it into a
-# virtual environment under the current folder and runs python/tests there; then the tests of arrays once more against LIBCSZ as the project built it,
-# and where that has the CUDA backend, a wheel around it, which must work on machines without a GPU.  The environment is kept between runs.  What pip cannot fetch is left out, and the tests that need it say so; without NumPy there is nothing to run
-# (exit 77).
+# python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the CPU and at -O1: what
+# takes minutes tells nothing more), installs it into the environment of python_environment.sh and runs python/tests there; then the
+# tests of arrays once more against LIBCSZ as the project built it, and where that has the CUDA backend, a wheel around it, which
+# must work on machines without a GPU.  Tests that need a package which is not there say so; without NumPy exit 77.
 set -u
 command=$1
 library=$2
@@ -21,30 +21,7 @@ skip() {
     exit 77
 }
 
-# fetch PACKAGE...: installs by pip, quietly; a machine without a network finds out soon.
-fetch() { "$python" -m pip install -q --no-compile --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }
-
-make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>&1; }
-
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
-base="numpy setuptools>=77"
-more="zarr numcodecs dask distributed xarray matplotlib mypy"
-wanted="$(python3 -VV) $base $more"
-# shellcheck disable=SC2086 # lists
-if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
-    make_venv || skip "python3 -m venv fails: install python3-venv"
-    if fetch $base $more; then
-        echo "$wanted" >"$venv/wanted"
-    elif fetch $base; then
-        for packages in "zarr numcodecs" "dask distributed" xarray matplotlib mypy; do
-            fetch $packages || echo "pip cannot install $packages: the tests that need it are skipped"
-        done
-    else
-        echo "pip cannot install numpy: using what this machine has"
-        make_venv --system-site-packages || skip "python3 -m venv fails: install python3-venv"
-        "$python" -c 'import numpy' 2>/dev/null || skip "NumPy is not here and pip cannot install it"
-    fi
-fi
+"$python" -c 'import numpy' 2>/dev/null || skip "python_environment.sh found no NumPy"
 
 # Installed from a wheel as users do it; without a setuptools that can build one, straight from the source tree.
 rm -rf "$work/wheels"

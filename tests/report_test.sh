@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# report_test.sh BUILD: runs report_test.py with the Python environments of python_test (matplotlib) and hdf5_python (h5py).  Exit 77
-# where there is no matplotlib; without h5py what concerns datasets is left out.
+# report_test.sh BUILD: runs report_test.py in the environment of python_environment.sh.  Exit 77 where there is no matplotlib; without h5py
+# what concerns datasets is left out.
 build=$(realpath "${1:?usage: report_test.sh BUILD}") || exit 2
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 for python in "$build/python/venv/bin/python" python3; do
@@ -13,9 +13,6 @@ if [ -z "$python" ]; then
     echo "skipped: no Python with numpy and matplotlib"
     exit 77
 fi
-for folder in "$build"/hdf5-venv/lib/python3*/site-packages; do
-    "$python" -c 'import h5py' 2>/dev/null || export PYTHONPATH="$folder"
-done
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_report_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2

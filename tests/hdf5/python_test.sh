@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py and module_test.py with h5py, netCDF4, xarray and h5netcdf from pip, each of which
-# brings its own HDF5, in a virtual environment beside CSZ that is made once.  Exits 77 where pip cannot provide them, without
-# the plugin, and in a sanitized build, whose plugin an ordinary Python cannot load.
+# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py and module_test.py with h5py, netCDF4, xarray and h5netcdf from pip,
+# each of which brings its own HDF5, in the environment of python_environment.sh beside CSZ.  Exits 77 where pip cannot provide them,
+# without the plugin, and in a sanitized build, whose plugin an ordinary Python cannot load.
 set -u
 csz=$(realpath "${1:?usage: python_test.sh CSZ PLUGIN_FOLDER}") || exit 2
 plugins=${2:?usage: python_test.sh CSZ PLUGIN_FOLDER}
@@ -15,13 +15,9 @@ skip() {
 [ "$plugins" != none ] || skip "this build has no HDF5 plugin"
 [ -z "${3-}" ] || skip "a sanitized plugin cannot be loaded by an ordinary Python"
 
-venv=$(dirname "$csz")/hdf5-venv
-if [ ! -e "$venv/complete" ]; then
-    python3 -m venv "$venv" >"$venv.log" 2>&1 || skip "python3 -m venv failed (Debian package python3-venv); see $venv.log"
-    "$venv/bin/pip" install -q --no-compile --disable-pip-version-check --retries 1 --timeout 60 h5py netCDF4 xarray h5netcdf hdf5plugin >>"$venv.log" 2>&1 ||
-        skip "pip cannot install h5py, netCDF4, xarray, h5netcdf and hdf5plugin; see $venv.log"
-    : >"$venv/complete"
-fi
+venv=$(dirname "$csz")/python/venv
+"$venv/bin/python" -c 'import h5py, netCDF4, xarray, h5netcdf, hdf5plugin' 2>/dev/null ||
+    skip "pip could not install h5py, netCDF4, xarray, h5netcdf and hdf5plugin"
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_hdf5_python.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
