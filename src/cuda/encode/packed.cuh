@@ -100,6 +100,9 @@ template <typename V> CSZ_COLD void general_store(const V *values, const packed_
  */
 template <typename V> CSZ_COLD void exceptions_judge(packed_shared<V> &sh);
 
+/* Exceptions of a tile from which on the next one is expected to have many, too. */
+enum { MANY_EXCEPTIONS = 128 };
+
 /* Counts the exceptions, and judges them where they are many.  Behind a barrier; has some. */
 template <typename V> CSZ_DEVICE void exceptions_count(packed_shared<V> &sh) {
     const uint32_t n = csz_warp_add((uint32_t)__popc(sh.predict.exceptions[threadIdx.x]));
@@ -155,7 +158,7 @@ CSZ_COLD bool careful_tile_quantize(packed_shared<V> &shared, V *at, bool stores
     value_hash_add(sh, code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return code.number[i]; }));
     __syncthreads();
     exceptions_count(sh);
-    if (t == 0 && sh.tile.claim.full()) sh.is_doubtful = sh.nspecial != 0;
+    if (t == 0 && sh.tile.claim.full()) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
     if (!stores) return true;
     if (sh.predict.is_fill)
         fill_store(sh, at);
@@ -164,7 +167,7 @@ CSZ_COLD bool careful_tile_quantize(packed_shared<V> &shared, V *at, bool stores
     return true;
 }
 
-/* The same by the fast form, a whole tile; 0: it is not tame, or a value has failed. */
+/* The same by the fast form, a whole tile; 0: nothing is done, since it is not tame. */
 template <typename V, int RANK>
 CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
     typedef fast_tile<V, RANK> tile;
@@ -174,13 +177,20 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
     fast_load<V, RANK>(t, v, sh.tile);
     quick_quantize<V, RANK> code(t, sh);
     fast_park_known<V, RANK>(t, sh);
-    const bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.z.step);
+    const bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
     if (__syncthreads_or(!is_tame)) return false;
     tile::template restore<true>(t, fast, sh.cases, sh.tile.place, v, code);
     value_hash_add(sh,
                    code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return tile::code(t, i); }));
-    if (__syncthreads_or(!code.is_good)) return false;
-    if (stores) fast_store<V, RANK>(t, v, sh.tile);
+    if (__syncthreads_or(code.has_failed)) {
+        exceptions_count(sh);
+        if (t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
+    }
+    if (!stores) return true;
+    if (sh.predict.is_fill)
+        fill_store(sh, values);
+    else
+        fast_store<V, RANK>(t, v, sh.tile);
     return true;
 }
 

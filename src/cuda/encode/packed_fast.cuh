@@ -66,37 +66,77 @@ CSZ_DEVICE bool coarser_is_good(V v, V r, const typename csz_value<V>::quantizer
 
 /* ---- a column ---- */
 
+/* What a value is restored as for its neighbours, and in the end: an exception as itself. */
+template <typename V> struct again_result { V restored, shown; };
+
 /*
- * A thread's codes in the fast form: quantized, into the exchange and the hash.  By a test that nearly all
- * values pass, and whose failure is only noted: the tile is then done again by careful_quantize.
+ * A value of a whole tile that has failed the quick test, by the full rule: its code to `at`, or it is an
+ * exception.  One call for all values, since few need it.
+ */
+template <typename V, int RANK>
+CSZ_COLD again_result<V> value_again(packed_shared<V> &shared, uint32_t t, int klass, int i, V prediction,
+                                     V v, uint16_t *at) {
+    packed_shared<V> &sh = csz_in_shared(shared);
+    const typename csz_value<V>::quantizer &z = sh.tile.quantizer;
+    again_result<V> r;
+    int32_t code = 0;
+    prediction = prediction + (V)0; /* -0.0 is none */
+    r.restored = prediction;
+    const bool good = klass ? pyramid_quantize(v, prediction, z, sh.tile.bound, &code, &r.restored)
+                            : coarser_is_good(v, prediction, z, sh.tile.bound);
+    if (klass) csz_in_shared(*at) = (uint16_t)(code + 32768);
+    r.shown = good ? r.restored : v;
+    if (!good) {
+        uint32_t at_z, y, x;
+        fast_tile<V, RANK>::place(t, i, csz_class_at(RANK, klass), &at_z, &y, &x);
+        const uint32_t c = csz_element_code(RANK, RANK == 3 ? (at_z << 4 | y) << 5 | x : y << 7 | x);
+        atomicOr(&sh.predict.exceptions[c >> 5], 1u << (c & 31));
+    }
+    return r;
+}
+
+/*
+ * A thread's codes in the fast form: quantized, into the exchange and the hash, by a test that nearly all
+ * values pass.
  */
 template <typename V, int RANK> struct quick_quantize {
     typedef fast_tile<V, RANK> tile;
     typedef csz_value<V> value;
-    typename value::quantizer z;
-    V bound, magic;
-    bool is_good;
+    packed_shared<V> &sh;
+    uint32_t t;
+    V inverse, step, bound, magic;
+    bool has_failed; /* a value has */
     fast_hash<V, RANK> hash;
     uint16_t *parked[tile::CELLS]; /* where codes of class 0 would be */
 
-    __device__ __forceinline__ quick_quantize(uint32_t t, packed_shared<V> &sh)
-        : z(sh.tile.quantizer), bound(sh.tile.bound), magic(pyramid_magic(bound)), is_good(true) {
+    __device__ __forceinline__ quick_quantize(uint32_t thread, packed_shared<V> &shared)
+        : sh(shared), t(thread), inverse(shared.tile.quantizer.inverse), step(shared.tile.quantizer.step),
+          bound(shared.tile.bound), magic(pyramid_magic(bound)), has_failed(false) {
 #pragma unroll
         for (int i = 0; i < tile::CELLS; i++)
             parked[i] = parked_at(csz_exchange(sh.predict), tile::code(t, i));
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
+        uint16_t *at = parked[i] + klass * (tile::CLASS_N / 4);
         V r = prediction;
+        bool good = value::to_bits(v) != value::minus_zero();
         if (klass) {
             /* with 2^15 added, which does not change how it rounds */
-            const V x = (v - prediction) * z.inverse, m = x + magic;
-            r = pyramid_value<V>::restore(prediction, m - magic, z.step);
-            parked[i][klass * (tile::CLASS_N / 4)] = (uint16_t)value::to_bits(m);
-            is_good = is_good & (fast_size(x) < (V)CSZ_CODE_LIMIT);
+            const V x = (v - prediction) * inverse, m = x + magic;
+            r = pyramid_value<V>::restore(prediction, m - magic, step);
+            *at = (uint16_t)value::to_bits(m);
+            good = good & (fast_size(x) < (V)CSZ_CODE_LIMIT);
         }
-        is_good = is_good & (fast_size(v - r) < bound) & (value::to_bits(v) != value::minus_zero());
-        hash.add(i, csz_value_term(r));
+        good = good & (fast_size(v - r) < bound);
+        V shown = r;
+        if (__builtin_expect(!good, 0)) {
+            const again_result<V> again = value_again<V, RANK>(sh, t, klass, i, prediction, v, at);
+            r = again.restored;
+            shown = again.shown;
+            has_failed = true;
+        }
+        hash.add(i, csz_value_term(shown));
         return r;
     }
 };

@@ -74,7 +74,7 @@ template <typename V> struct packed_shared {
     uint32_t nspecial;   /* its exceptions */
     uint32_t is_raw;     /* too few values have a code for a record to be worth it */
     uint32_t nsingle, first_nan;
-    uint32_t is_doubtful; /* a value of the last tile has failed the quick test */
+    uint32_t is_doubtful; /* many values of the last tile were exceptions */
 };
 
 /* What a tile's values take while it is predicted, in either form. */
