@@ -135,8 +135,8 @@ typedef enum csz_workflow {
 
 /*
  * How values are predicted.  Lorenzo predicts from neighbours.  The pyramid interpolates on a pyramid of
- * lattices; it makes smooth fields smaller, gives previews, and needs the CPU backend.  AUTO takes for each
- * frame the one that is smaller.  Fields of one dimension are always predicted by Lorenzo.
+ * lattices; it makes smooth fields smaller, and gives previews.  AUTO takes for each frame the one that is
+ * smaller.  Fields of one dimension are always predicted by Lorenzo.
  */
 typedef enum csz_predictor {
     CSZ_PREDICTOR_LORENZO = 0,
