@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.c: csz-bench, what `make bench` runs.  Compresses every field at three bounds with csz and its peers, in one
- * process, the coders taking turns so that a slow moment of the machine falls on all of them, and reports ratios,
- * speeds and how they compare.  csz's archives are verified first: restored within the bound, exactly, and the
- * same bytes for every thread count.  Exits 1 if that fails.
+ * bench.c: csz-bench, what `make bench` runs.  Compresses every field at three bounds with csz and its peers,
+ * in one process, the coders taking turns so that a slow moment of the machine falls on all of them, and
+ * reports ratios, speeds and how they compare.  csz's archives are verified first: restored within the bound,
+ * exactly, and the same bytes for every thread count.  Exits 1 if that fails.
  */
 #include "coders.h"
 #include "paper_huffman.h"
@@ -144,7 +144,8 @@ static int take_turns(bench_measurement *m, contest *c, int nrepeats, int cpu_ti
     return 0;
 }
 
-/* Repeats until csz alone has run for a tenth of a second, within limits: small fields need more for a steady median. */
+/* Repeats until csz alone has run for a tenth of a second, within limits: small fields need more for a steady
+ * median. */
 static int choose_repeats(contest *c, int smoke) {
     double start = seconds(CLOCK_MONOTONIC);
     if (smoke || coder_compress(&c->coders[SLOT_CSZ_1]) || coder_decompress(&c->coders[SLOT_CSZ_1])) return 1;

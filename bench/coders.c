@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coders.c: csz, zfp in accuracy mode, zstd at level 1 on the raw bytes, and memcpy.  Each takes a field in memory to
- * an archive in memory and back.  zfp knows no missing values and gets the copy of the field without them.
+ * coders.c: csz, zfp in accuracy mode, zstd at level 1 on the raw bytes, and memcpy.  Each takes a field in
+ * memory to an archive in memory and back.  zfp knows no missing values and gets the copy of the field
+ * without them.
  */
 #include "coders.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coders.h: csz and its peers behind one pair of calls, so that the bench times them alike.  A coder owns its archive
- * and the values it restored; it is made for one field and one bound.
+ * coders.h: csz and its peers behind one pair of calls, so that the bench times them alike.  A coder owns its
+ * archive and the values it restored; it is made for one field and one bound.
  */
 #ifndef CSZ_BENCH_CODERS_H
 #define CSZ_BENCH_CODERS_H

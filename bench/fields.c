@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fields.c: reads the real fields named in a list, and takes three that need no file from the generator in bench/fields: a seismic wave (smooth,
- * sharp fronts), a smooth map with a noisy texture (climate-like), and a sparse field (isolated blobs in exact
- * zeros).
+ * fields.c: reads the real fields named in a list, and takes three that need no file from the generator in
+ * bench/fields: a seismic wave (smooth, sharp fronts), a smooth map with a noisy texture (climate-like), and
+ * a sparse field (isolated blobs in exact zeros).
  */
 #include "fields.h"
 

@@ -12,8 +12,8 @@ typedef struct bench_field {
     csz_field shape;
     size_t n, nbytes;
     void *data;
-    void *
-        plain; /* with every missing value replaced by 0, for coders that know none; data itself where none is */
+    void *plain; /* with every missing value replaced by 0, for coders that know none; data itself where none
+                    is */
     uint64_t n_missing;
     int has_fill;
     double fill;
@@ -23,8 +23,8 @@ typedef struct bench_field {
 enum { BENCH_MAX_FIELDS = 64 };
 
 /*
- * Appends the fields of a list (see fields.txt) whose files lie in folder; absent files are left out.  *nfields counts.
- * 0, or -1 after a message on stderr.
+ * Appends the fields of a list (see fields.txt) whose files lie in folder; absent files are left out.
+ * *nfields counts. 0, or -1 after a message on stderr.
  */
 int bench_fields_read(bench_field *fields, int *nfields, const char *list_path, const char *folder);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_api.cu: csz_cuda.h as a program sees it: many small fields in one call against a loop of calls and one large field; host memory, pageable and
- * pinned.  Each case is checked against the CPU backend's archive (large ones: restored and compared with the bound) before it is timed.
+ * gpu_api.cu: csz_cuda.h as a program sees it: many small fields in one call against a loop of calls and one
+ * large field; host memory, pageable and pinned.  Each case is checked against the CPU backend's archive
+ * (large ones: restored and compared with the bound) before it is timed.
  */
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_compress.cu: compression on one GPU, checked and timed.  For each field, made on the device: the archive is compared byte for byte
- * with the CPU backend's, then csz_cuda_compress is timed by events, every kernel of the call included, median of 11 with the L2 emptied
- * before each.  The floor is what must move, field in and archive out, at the speed of a device copy measured here.
+ * gpu_compress.cu: compression on one GPU, checked and timed.  For each field, made on the device: the
+ * archive is compared byte for byte with the CPU backend's, then csz_cuda_compress is timed by events, every
+ * kernel of the call included, median of 11 with the L2 emptied before each.  The floor is what must move,
+ * field in and archive out, at the speed of a device copy measured here.
  *
  *   gpu_compress [nz ny nx | ny nx | nx] [-t f32|f64] [-k kind] [-b bound] [-r] [-q] [-s]
  *   -r relative bound, range pass included; -q no comparison with the CPU; -s times of single kernels

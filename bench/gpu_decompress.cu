@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_decompress.cu: decodes archives of the CPU backend on the GPU, compares bit for bit with the CPU's own decoding, then times.  Fields are
- * simulated on the host with threads.  Headers are read on the device, as by csz_cuda.h.  Times are CUDA events around the whole call, median of 10, the L2 emptied between repeats by a
- * sweep over 256 MB.  The floor is the archive read and the field written once at the copy's 4.2 TB/s.
+ * gpu_decompress.cu: decodes archives of the CPU backend on the GPU, compares bit for bit with the CPU's own
+ * decoding, then times.  Fields are simulated on the host with threads.  Headers are read on the device, as
+ * by csz_cuda.h.  Times are CUDA events around the whole call, median of 10, the L2 emptied between repeats
+ * by a sweep over 256 MB.  The floor is the archive read and the field written once at the copy's 4.2 TB/s.
  *
  *   gpu_decompress [scale = 1: 512^3] [name filter]
- *   gpu_decompress 1 rows                  256 x 512 x N with rows that begin in the middle of lines and sectors, instead
- *   gpu_decompress --archives FILE ...     archives that csz has written, instead
+ *   gpu_decompress 1 rows                  256 x 512 x N with rows that begin in the middle of lines and
+ * sectors, instead gpu_decompress --archives FILE ...     archives that csz has written, instead
  */
 #include <cuda_runtime.h>
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_fields.cu: csz_cuda.h on one field or more of every family of the paper, device to device, as `make gpu-bench` reports it in Markdown: all
- * kernels of a call by CUDA events, median of 11 after a first, the L2 emptied before each.  Before it is timed every case is restored, and every
- * value compared with the bound; with --cpu its archive also with the CPU backend's, byte for byte.
+ * gpu_fields.cu: csz_cuda.h on one field or more of every family of the paper, device to device, as `make
+ * gpu-bench` reports it in Markdown: all kernels of a call by CUDA events, median of 11 after a first, the L2
+ * emptied before each.  Before it is timed every case is restored, and every value compared with the bound;
+ * with --cpu its archive also with the CPU backend's, byte for byte.
  *
- * --workflows FILE writes something else: JSON of both forced workflows and auto on a field of every family, for the evaluation's table of throughput.
+ * --workflows FILE writes something else: JSON of both forced workflows and auto on a field of every family,
+ * for the evaluation's table of throughput.
  *
- * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is generated, or with --workflows left out.  --only names the fields to take instead of all, --bound a bound instead of three; --sweep, whose boxes
- * are out of nyx/velocity_x, adds that field.  The floor of a call is the time that the device's own
- * copy, measured on the same number of bytes, takes to move what the call must: the field and its archive, once each.
+ * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is
+ * generated, or with --workflows left out.  --only names the fields to take instead of all, --bound a bound
+ * instead of three; --sweep, whose boxes are out of nyx/velocity_x, adds that field.  The floor of a call is
+ * the time that the device's own copy, measured on the same number of bytes, takes to move what the call
+ * must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
 
@@ -47,7 +51,8 @@ static int failures;
 __device__ bool same_bits(float a, float b) { return __float_as_uint(a) == __float_as_uint(b); }
 __device__ bool same_bits(double a, double b) { return __double_as_longlong(a) == __double_as_longlong(b); }
 
-/* Counts values that did not come back as promised: finite ones within the bound; NaN, infinities and -0.0 bit for bit. */
+/* Counts values that did not come back as promised: finite ones within the bound; NaN, infinities and -0.0
+ * bit for bit. */
 template <typename V>
 __global__ void check_kernel(const V *a, const V *b, unsigned long long n, double bound,
                              unsigned long long *wrong) {
@@ -323,7 +328,8 @@ static double least_seconds(const std::function<void()> &call) {
     return least;
 }
 
-/* The workflows of one field as JSON, an object a line: all kernels of a call device to device, and the same call host to host. */
+/* The workflows of one field as JSON, an object a line: all kernels of a call device to device, and the same
+ * call host to host. */
 static void workflows_of(FILE *out, const char *device, const char *folder, const char *catalogue_name) {
     static const struct {
         csz_workflow workflow;

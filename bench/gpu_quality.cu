@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_quality.cu: csz_quality_measure and csz_analyze of fields in device memory, beside the same of host memory.  What is compared is checked (what is counted is the same, what is
- * summed agrees to 12 digits), what is predicted held against the archive; then both are timed: wall clock, median of 11, the L2 emptied before each.  Beside an analysis stands what compressing to device memory takes.
+ * gpu_quality.cu: csz_quality_measure and csz_analyze of fields in device memory, beside the same of host
+ * memory.  What is compared is checked (what is counted is the same, what is summed agrees to 12 digits),
+ * what is predicted held against the archive; then both are timed: wall clock, median of 11, the L2 emptied
+ * before each.  Beside an analysis stands what compressing to device memory takes.
  */
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * gpu_reconstruct.cu: the sweep behind the paper's reconstruction kernel: codes of 16 bits to floats by partial sums inside chunks, naive (an item a thread, scans in shared memory)
- * against tuned (several items a thread in registers, shuffles along x), over sizes of chunk and items a thread, in one, two and three dims.  The reconstruction of csz itself is part of its
- * decoding kernel; this one stands alone to show what the paper's table shows.  Every result is compared with the naive one's; one JSON object a line.
+ * gpu_reconstruct.cu: the sweep behind the paper's reconstruction kernel: codes of 16 bits to floats by
+ * partial sums inside chunks, naive (an item a thread, scans in shared memory) against tuned (several items a
+ * thread in registers, shuffles along x), over sizes of chunk and items a thread, in one, two and three dims.
+ * The reconstruction of csz itself is part of its decoding kernel; this one stands alone to show what the
+ * paper's table shows.  Every result is compared with the naive one's; one JSON object a line.
  */
 #include <cub/cub.cuh>
 
@@ -81,7 +83,8 @@ template <int EXTENT> __device__ int scan_x(int value) {
     return value;
 }
 
-/* Sums along the items of a thread and of those before it in its column; groups lie side by side in shared[group][column]. */
+/* Sums along the items of a thread and of those before it in its column; groups lie side by side in
+ * shared[group][column]. */
 template <int ITEMS, int GROUPS>
 __device__ void scan_items(int *v, int *shared, int group, int column, int ncolumns) {
     for (int i = 1; i < ITEMS; i++) v[i] += v[i - 1];
@@ -107,7 +110,8 @@ __global__ void tuned_2d_kernel(float *out, const int16_t *code, int nx, float s
     for (int i = 0; i < ITEMS; i++) out[begin + (size_t)i * nx] = scan_x<C>(v[i]) * step;
 }
 
-/* Chunks of 8^3, CHUNKS side by side along x; y in the items, x by shuffles, z after a turn through shared memory. */
+/* Chunks of 8^3, CHUNKS side by side along x; y in the items, x by shuffles, z after a turn through shared
+ * memory. */
 template <int ITEMS, int CHUNKS>
 __global__ void tuned_3d_kernel(float *out, const int16_t *code, int ny, int nx, float step) {
     constexpr int C = 8, GROUPS = C / ITEMS, COLUMNS = C * CHUNKS;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * paper_huffman.c: counts what the paper's "qh" pipeline would write, without writing it.  Dual quantization
- * q = round(x / 2eb); Lorenzo within chunks of 256, 16 x 16 or 8 x 8 x 8, zero outside; 1,024 codes, a delta outside
- * -512..511 being an outlier whose code says 0; one optimal Huffman code for the field.  Counted: a header of 64
- * bytes, 1,024 code lengths of a byte, per outlier an index of 4 bytes and a value of the field's own width, and the
- * bits in pieces of 512 codes, padded to 32-bit words, with a bit count and an offset of 4 bytes each.  The paper does
- * not state the piece, but its overhead: FSDSC falls from 26..29 to 23.88, that is by 0.11 to 0.24 bits a value.
- * The piece here costs 64 / 512 bits and half a word of padding in 512 codes, together 0.16.
+ * q = round(x / 2eb); Lorenzo within chunks of 256, 16 x 16 or 8 x 8 x 8, zero outside; 1,024 codes, a delta
+ * outside -512..511 being an outlier whose code says 0; one optimal Huffman code for the field.  Counted: a
+ * header of 64 bytes, 1,024 code lengths of a byte, per outlier an index of 4 bytes and a value of the
+ * field's own width, and the bits in pieces of 512 codes, padded to 32-bit words, with a bit count and an
+ * offset of 4 bytes each.  The paper does not state the piece, but its overhead: FSDSC falls from 26..29
+ * to 23.88, that is by 0.11 to 0.24 bits a value. The piece here costs 64 / 512 bits and half a word of
+ * padding in 512 codes, together 0.16.
  */
 #include "paper_huffman.h"
 
@@ -89,7 +90,8 @@ static grid make_grid(const csz_field *field) {
     return g;
 }
 
-/* Differences along one axis inside its chunks, with 0 before each chunk's first; back to front, so that in place. */
+/* Differences along one axis inside its chunks, with 0 before each chunk's first; back to front, so that in
+ * place. */
 static void difference(int64_t *quanta, const grid *g, int axis) {
     const size_t stride = axis == 2 ? 1 : axis == 1 ? g->extent[2] : g->extent[1] * g->extent[2];
     const size_t n = g->extent[0] * g->extent[1] * g->extent[2];
@@ -112,7 +114,8 @@ static size_t make_codes(uint16_t *codes, uint64_t *histogram, int64_t *quanta, 
     return noutliers;
 }
 
-/* All codes of a field, a slab of whole chunks at a time, so that quanta of 8 bytes never stand for the whole.  Returns 0, or -1 for lack of memory. */
+/* All codes of a field, a slab of whole chunks at a time, so that quanta of 8 bytes never stand for the
+ * whole.  Returns 0, or -1 for lack of memory. */
 static int quantize_field(uint16_t *codes, uint64_t *histogram, size_t *noutliers, const void *data,
                           csz_type type, double bound_abs, const grid *whole) {
     enum { SLAB_N = 1 << 20 };
@@ -144,7 +147,8 @@ static int quantize_field(uint16_t *codes, uint64_t *histogram, size_t *noutlier
 
 /* ---- What follows the codes --------------------------------------------------------------------------- */
 
-/* The pieces' bits, each padded to words; where out is not NULL they are written there too.  Returns the bytes. */
+/* The pieces' bits, each padded to words; where out is not NULL they are written there too.  Returns the
+ * bytes. */
 static size_t huffman_nbytes(uint8_t *out, const uint16_t *codes, size_t n, const uint8_t *lengths) {
     uint32_t code_of[NCODES] = {0}, next = 0;
     size_t nbytes = 0;
@@ -203,7 +207,8 @@ static size_t gzip_nbytes(const void *data, size_t n) {
 }
 #endif
 
-/* Runs over the whole sequence, of at most MOST_RUN: a code of 2 bytes and a count of 2; then both Huffman coded, with a byte a length of either book. */
+/* Runs over the whole sequence, of at most MOST_RUN: a code of 2 bytes and a count of 2; then both Huffman
+ * coded, with a byte a length of either book. */
 static void count_runs(paper_sizes *sizes, const uint16_t *codes, size_t n) {
     enum { MOST_RUN = NCODES };
     uint64_t values[NCODES] = {0}, runs[NCODES] = {0}, nruns = 0, nbits = 0;

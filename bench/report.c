@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.c: prints measurements as Markdown tables, padded so that they read well in a terminal too, and the means and
- * ratios that the goals are stated in.  Speeds are MB of the field (10^6 bytes) a second; means are geometric.
+ * report.c: prints measurements as Markdown tables, padded so that they read well in a terminal too, and the
+ * means and ratios that the goals are stated in.  Speeds are MB of the field (10^6 bytes) a second; means are
+ * geometric.
  */
 #include "report.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command.h: the subcommands, each in a file of its own, and what several of them need.  Each returns the exit status; messages have been given by then.
+ * command.h: the subcommands, each in a file of its own, and what several of them need.  Each returns the
+ * exit status; messages have been given by then.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H

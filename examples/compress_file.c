@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress_file.c: the library in the smallest whole program.  Makes a field, compresses it within an absolute bound,
- * writes the archive to a file, reads it back, restores it and checks every value.
+ * compress_file.c: the library in the smallest whole program.  Makes a field, compresses it within an
+ * absolute bound, writes the archive to a file, reads it back, restores it and checks every value.
  *
  *     cc compress_file.c $(pkg-config --cflags --libs csz) -lm -o compress_file && ./compress_file field.csz
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * demo.c: what `make demo` runs, and how a program uses csz.h.  Simulates a seismic wave, compresses the snapshot at
- * several bounds, restores each archive and a preview of it, compares every value with the bound exactly, and prints one
- * line a bound and a picture of a slice: original, restored, preview.  Exits 1 if any value lies outside its bound.
+ * demo.c: what `make demo` runs, and how a program uses csz.h.  Simulates a seismic wave, compresses the
+ * snapshot at several bounds, restores each archive and a preview of it, compares every value with the bound
+ * exactly, and prints one line a bound and a picture of a slice: original, restored, preview.  Exits 1 if any
+ * value lies outside its bound.
  *
  *     csz-demo [--small] [--save FILE]      a smaller grid; keep the snapshot as raw f32
  */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hdf5_writer.c: a compressed dataset in an HDF5 file.  The program asks for the filter by its number and settings; HDF5 loads
- * the plugin from the folder that HDF5_PLUGIN_PATH names, here and in whatever program reads the file later.
+ * hdf5_writer.c: a compressed dataset in an HDF5 file.  The program asks for the filter by its number and
+ * settings; HDF5 loads the plugin from the folder that HDF5_PLUGIN_PATH names, here and in whatever program
+ * reads the file later.
  *
  *     h5cc -shlib hdf5_writer.c $(pkg-config --cflags csz) -lm -o hdf5_writer
  *     HDF5_PLUGIN_PATH=$(pkg-config --variable=hdf5plugindir csz) ./hdf5_writer out.h5
  *
- * Debian's h5cc links HDF5 statically without -shlib, and a plugin cannot find HDF5's functions in such a program.
+ * Debian's h5cc links HDF5 statically without -shlib, and a plugin cannot find HDF5's functions in such a
+ * program.
  */
 #include <csz_hdf5.h>
 #include <hdf5.h>

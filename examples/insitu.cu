@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * insitu.cu: a simulation on the GPU that keeps a compressed copy of its state every few steps, without waiting for it: heat spreads in a box, each snapshot is compressed on the
- * simulation's own stream, and its size is read only when the next one is due.  At the end one snapshot is restored and compared.
+ * insitu.cu: a simulation on the GPU that keeps a compressed copy of its state every few steps, without
+ * waiting for it: heat spreads in a box, each snapshot is compressed on the simulation's own stream, and its
+ * size is read only when the next one is due.  At the end one snapshot is restored and compared.
  */
 #include <cuda_runtime.h>
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi_wave.c: in-situ compression.  The acoustic wave of wave.c, its box cut among ranks along depth and one horizontal direction; ranks
- * exchange four layers of halo a step, and every so many steps all write one archive of the whole pressure field, without it ever being in
- * one place.  Cells are computed from the step before alone, so snapshots have the same bytes for every number of ranks, on CPUs and on GPUs.
+ * mpi_wave.c: in-situ compression.  The acoustic wave of wave.c, its box cut among ranks along depth and one
+ * horizontal direction; ranks exchange four layers of halo a step, and every so many steps all write one
+ * archive of the whole pressure field, without it ever being in one place.  Cells are computed from the step
+ * before alone, so snapshots have the same bytes for every number of ranks, on CPUs and on GPUs.
  *
- *     mpirun -n 4 csz-mpi-wave [--dims 160x160x160] [--steps 200] [--every 50] [--bound 1e-3] [--backend auto|cpu|cuda] [--out snapshot]
+ *     mpirun -n 4 csz-mpi-wave [--dims 160x160x160] [--steps 200] [--every 50] [--bound 1e-3] [--backend
+ * auto|cpu|cuda] [--out snapshot]
  *
- * auto: where a node has GPUs its ranks take them in turn, the solver runs there and snapshots are compressed from device memory; elsewhere on
- * the CPU.  cuda is refused where there is no GPU.
+ * auto: where a node has GPUs its ranks take them in turn, the solver runs there and snapshots are compressed
+ * from device memory; elsewhere on the CPU.  cuda is refused where there is no GPU.
  */
 #include "csz_cuda.h"
 #include "csz_mpi.h"
@@ -134,7 +136,8 @@ static void advance_on_cpu(const domain *d, int step, size_t source, float pulse
         if (d->has_face[f]) copy_box(d, d->out[f], next, part_face(&d->part, f, 0), 0);
 }
 
-/* Layers next to a face go to the neighbour behind it; the stencil has no corners, so all directions can go at once. */
+/* Layers next to a face go to the neighbour behind it; the stencil has no corners, so all directions can go
+ * at once. */
 static void exchange_faces(const domain *d) {
     for (int f = 0; f < NFACES; f++) {
         const int opposite = f ^ 1;

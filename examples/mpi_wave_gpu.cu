@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi_wave_gpu.cu: a rank's part of the wave on a GPU.  A block takes rows, a thread cells; cells are computed by wave_cell.h, as on the CPU, so with
- * -fmad=false their bits are the CPU's.  Faces are copied by kernels straight to and from pinned host memory: no MPI that knows of GPUs is needed.
- * Everything is on the default stream, on which csz works too.
+ * mpi_wave_gpu.cu: a rank's part of the wave on a GPU.  A block takes rows, a thread cells; cells are
+ * computed by wave_cell.h, as on the CPU, so with -fmad=false their bits are the CPU's.  Faces are copied by
+ * kernels straight to and from pinned host memory: no MPI that knows of GPUs is needed. Everything is on the
+ * default stream, on which csz works too.
  */
 #if !defined(WAVE_LAUNCH) /* the tests' emulator has its own, and no runtime */
 #include <cuda_runtime.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi_wave_part.h: a rank's part of the wave as CPU and GPU lay it out: size[0] x size[1] x size[2] cells with HALO more on every side.  Its four faces towards
- * other ranks are layers of HALO cells across z (faces 0 and 1: low and high) and y (2 and 3), dense when they travel.
+ * mpi_wave_part.h: a rank's part of the wave as CPU and GPU lay it out: size[0] x size[1] x size[2] cells
+ * with HALO more on every side.  Its four faces towards other ranks are layers of HALO cells across z (faces
+ * 0 and 1: low and high) and y (2 and 3), dense when they travel.
  */
 #ifndef CSZ_EXAMPLES_MPI_WAVE_PART_H
 #define CSZ_EXAMPLES_MPI_WAVE_PART_H
@@ -69,7 +70,8 @@ const char *part_gpu_create(part_gpu *g, int device, const size_t size[3], const
                             float *const damping[3]);
 void part_gpu_destroy(part_gpu *g);
 
-/* One step; then faces with a neighbour are in out.  The source's cell, if it is here (else SIZE_MAX), gets the pulse. */
+/* One step; then faces with a neighbour are in out.  The source's cell, if it is here (else SIZE_MAX), gets
+ * the pulse. */
 const char *part_gpu_advance(part_gpu *g, int step, size_t source, float pulse, const int has_face[NFACES]);
 
 /* Faces from in to the step's halo; done before the next advance. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * portable_math.h: exp, log, sin and cos from additions, multiplications and divisions of doubles alone, so that a simulation gives the same bits on
- * every machine: libm's differ from one to the next.  Compile with -ffp-contract=off.  Errors stay below a few units in the last place for moderate arguments.
+ * portable_math.h: exp, log, sin and cos from additions, multiplications and divisions of doubles alone, so
+ * that a simulation gives the same bits on every machine: libm's differ from one to the next.  Compile with
+ * -ffp-contract=off.  Errors stay below a few units in the last place for moderate arguments.
  */
 #ifndef CSZ_EXAMPLES_PORTABLE_MATH_H
 #define CSZ_EXAMPLES_PORTABLE_MATH_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wave.c: the constant-density acoustic wave equation p_tt = v^2 (p_xx + p_yy + p_zz) by finite differences, second
- * order in time and eighth in space, as in reverse-time migration.  The medium is a stack of gently dipping
- * layers over a fast dome; a Ricker pulse is fired near the surface; a sponge at every side keeps echoes out.
- * Threads own slabs of depth and meet after each step; every cell is computed from the step before alone, so the
- * result does not depend on their number, nor on the machine: portable_math.h stands in for libm.
+ * wave.c: the constant-density acoustic wave equation p_tt = v^2 (p_xx + p_yy + p_zz) by finite differences,
+ * second order in time and eighth in space, as in reverse-time migration.  The medium is a stack of gently
+ * dipping layers over a fast dome; a Ricker pulse is fired near the surface; a sponge at every side keeps
+ * echoes out. Threads own slabs of depth and meet after each step; every cell is computed from the step
+ * before alone, so the result does not depend on their number, nor on the machine: portable_math.h stands in
+ * for libm.
  */
 #include "wave.h"
 
@@ -73,8 +74,8 @@ static void fill_medium(simulation *sim) {
 }
 
 /*
- * Starts as many threads as asked for, or as the machine gives.  They wait at the gate until their number, and with
- * it the slabs and the barrier, is known.
+ * Starts as many threads as asked for, or as the machine gives.  They wait at the gate until their number,
+ * and with it the slabs and the barrier, is known.
  */
 static int run_threads(simulation *sim) {
     pthread_t threads[MAX_THREADS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wave_cell.h: one cell of one step of the wave examples, for C and for CUDA.  The order of operations is the result: with -ffp-contract=off and -fmad=false
- * the CPU and the GPU compute the same bits.
+ * wave_cell.h: one cell of one step of the wave examples, for C and for CUDA.  The order of operations is the
+ * result: with -ffp-contract=off and -fmad=false the CPU and the GPU compute the same bits.
  */
 #ifndef CSZ_EXAMPLES_WAVE_CELL_H
 #define CSZ_EXAMPLES_WAVE_CELL_H
@@ -12,14 +12,16 @@
 #if defined(__CUDACC__)
 #define WAVE_CELL static __host__ __device__ inline
 #else
-#define WAVE_CELL static inline __attribute__((always_inline)) /* else the loop around it is not vectorised */
+/* else the loop around it is not vectorised */
+#define WAVE_CELL static inline __attribute__((always_inline))
 #endif
 
 enum { HALO = 4 }; /* cells on either side that the differences reach */
 
 /*
- * The pressure after the step: p points to the cell now, before is its pressure one step ago, factor (v dt / h)^2, damping 1 inside and below 1 in the
- * sponge.  Eighth-order second differences: c0 f(0) + sum c[k] (f(-k) + f(k)).
+ * The pressure after the step: p points to the cell now, before is its pressure one step ago, factor (v dt /
+ * h)^2, damping 1 inside and below 1 in the sponge.  Eighth-order second differences: c0 f(0) + sum c[k]
+ * (f(-k) + f(k)).
  */
 WAVE_CELL float wave_cell(const float *p, ptrdiff_t row, ptrdiff_t plane, float before, float factor,
                           float damping) {

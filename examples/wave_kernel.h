@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wave_kernel.h: the physics of the wave examples, cell by cell and row by row, shared by the one that runs in threads and the one that runs
- * in ranks.  Every function depends on its arguments alone, so both compute the same bits.
+ * wave_kernel.h: the physics of the wave examples, cell by cell and row by row, shared by the one that runs
+ * in threads and the one that runs in ranks.  Every function depends on its arguments alone, so both compute
+ * the same bits.
  */
 #ifndef CSZ_EXAMPLES_WAVE_KERNEL_H
 #define CSZ_EXAMPLES_WAVE_KERNEL_H
@@ -12,15 +13,16 @@
 enum { SPONGE = 24 };
 
 /*
- * The largest stable v dt / h is 2 / sqrt(3 S) with S the sum of the absolute coefficients of one second difference
- * (6.5 at eighth order): 0.453.  0.42 leaves a margin.
+ * The largest stable v dt / h is 2 / sqrt(3 S) with S the sum of the absolute coefficients of one second
+ * difference (6.5 at eighth order): 0.453.  0.42 leaves a margin.
  */
 static const float courant_max = 0.42f;
 static const float velocity_max = 4500.0f; /* m/s, in the dome */
 static const float spacing = 10.0f;        /* m */
 static const float frequency = 14.0f;      /* Hz, the pulse's peak: eleven cells a wavelength at 1,500 m/s */
 
-/* From 0 to 1 as x passes 0, over a width of 2%: a step between two cells would scatter at every stair of a slope. */
+/* From 0 to 1 as x passes 0, over a width of 2%: a step between two cells would scatter at every stair of a
+ * slope. */
 static inline float blend(float x) {
     float t = 0.5f + 50 * x;
     t = t < 0 ? 0 : t > 1 ? 1 : t;

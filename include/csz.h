@@ -255,9 +255,9 @@ typedef struct csz_fill_suspect {
  * that is suspected too.
  *
  * Under a relative bound or PSNR a value recurs that has two elements and 1 in 4,096 of all.  Under an
- * absolute bound a sample of 1,024 to 3,500 elements must hold it twice; a value in 1 of 100 elements is found
- * 99.95 times of 100.  The result is the same for every backend and number of threads.  Fields in device
- * memory are not looked at.
+ * absolute bound a sample of 1,024 to 3,500 elements must hold it twice; a value in 1 of 100 elements is
+ * found 99.95 times of 100.  The result is the same for every backend and number of threads.  Fields in
+ * device memory are not looked at.
  */
 CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect);
 
@@ -362,9 +362,9 @@ CSZ_API csz_status csz_survey(csz_context *context, csz_tile_counts *counts, siz
 /* ---- Metadata ---------------------------------------------------------------------------------------- */
 
 /*
- * An archive may say what its field is: a name, names of the dims, and attributes, such as "units".  They stand
- * in one section of bytes, made by csz_metadata_write and given to csz_compress by the options.  It is the
- * archive's last info.metadata_nbytes bytes.  No value depends on it, and readers may leave it alone.
+ * An archive may say what its field is: a name, names of the dims, and attributes, such as "units".  They
+ * stand in one section of bytes, made by csz_metadata_write and given to csz_compress by the options.  It is
+ * the archive's last info.metadata_nbytes bytes.  No value depends on it, and readers may leave it alone.
  *
  * Numbers are little-endian and may have any alignment.  Text is UTF-8 by convention and not checked.
  */
@@ -400,13 +400,14 @@ typedef struct csz_attribute {
 enum { CSZ_METADATA_MAX_NBYTES = 1 << 20, CSZ_METADATA_MAX_NAME = 1024, CSZ_METADATA_MAX_N = 1024 };
 
 /*
- * A section of n attributes.  section NULL: *nbytes receives its size.  CSZ_ERROR_ARGUMENT where an attribute is
- * not as above, or two have the same role and name; CSZ_ERROR_LIMIT where the section would be too large.
+ * A section of n attributes.  section NULL: *nbytes receives its size.  CSZ_ERROR_ARGUMENT where an attribute
+ * is not as above, or two have the same role and name; CSZ_ERROR_LIMIT where the section would be too large.
  */
 CSZ_API csz_status csz_metadata_write(void *section, size_t capacity, size_t *nbytes,
                                       const csz_attribute *attributes, size_t n);
 
-/* CSZ_ERROR_CORRUPT unless the section is whole: for one that comes from elsewhere than the calls of csz.h. */
+/* CSZ_ERROR_CORRUPT unless the section is whole: for one that comes from elsewhere than the calls of csz.h.
+ */
 CSZ_API csz_status csz_metadata_check(const void *section, size_t nbytes);
 
 /*
@@ -521,9 +522,9 @@ CSZ_API csz_status csz_context_stages(const csz_context *context, csz_stages *st
 /* ---- Frames: fields larger than memory, several devices, several processes --------------------------- */
 
 /*
- * An archive is a header, frames, a footer, and metadata where it has any.  A frame is a box of the field that depends on dims and
- * type alone.  Frames are coded one by one, in any order, by any context of any process; joined in order
- * they are what csz_compress writes, byte for byte.
+ * An archive is a header, frames, a footer, and metadata where it has any.  A frame is a box of the field
+ * that depends on dims and type alone.  Frames are coded one by one, in any order, by any context of any
+ * process; joined in order they are what csz_compress writes, byte for byte.
  *
  * Boxes are given in the field's effective dims, slowest first: dims of 1 are dropped, of four others the
  * two slowest are one, and missing ones are 1.  The field is row-major in them too: element (z, y, x) is

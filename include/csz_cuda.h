@@ -23,8 +23,8 @@
  *
  * Fill values that options do not name are not looked for: csz_context_fill_suspect finds none.
  *
- * Metadata.  Options with metadata, or with a target instead of a bound, are CSZ_ERROR_ARGUMENT.  An archive that has
- * metadata is given without it: its nbytes_archive less its metadata_nbytes.
+ * Metadata.  Options with metadata, or with a target instead of a bound, are CSZ_ERROR_ARGUMENT.  An archive
+ * that has metadata is given without it: its nbytes_archive less its metadata_nbytes.
  */
 #ifndef CSZ_CUDA_H
 #define CSZ_CUDA_H
@@ -81,8 +81,8 @@ CSZ_API csz_status csz_cuda_prepare(csz_context *context);
 
 /*
  * Bytes of workspace for n fields of this shape in one call (1 for the calls of a single field): at most 5%
- * of the fields plus 128 KiB for each; with a predictor other than Lorenzo 15% more in three dims, 34% in two.
- * options may be NULL: the defaults.
+ * of the fields plus 128 KiB for each; with a predictor other than Lorenzo 15% more in three dims, 34% in
+ * two. options may be NULL: the defaults.
  */
 CSZ_API csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz_field *field,
                                                      const csz_options *options);
@@ -108,10 +108,11 @@ CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, si
 /*
  * Enqueues the restoration of a field into d_data.  The archive's header is read on the device and must
  * describe this field (type and dims), in the default grid of frames, without zstd and with the predictor
- * Lorenzo (others: csz_cuda_decompress_level_async); otherwise result->status is CSZ_ERROR_ARGUMENT.  All other archives are accepted that csz_decompress accepts.  One
- * that is refused has CSZ_ERROR_NOT_ARCHIVE, CSZ_ERROR_VERSION, CSZ_ERROR_TRUNCATED or, for most causes,
- * CSZ_ERROR_CORRUPT, also where csz_decompress would find it truncated or followed by other bytes.  No
- * archive, however damaged, makes a kernel leave its buffers.
+ * Lorenzo (others: csz_cuda_decompress_level_async); otherwise result->status is CSZ_ERROR_ARGUMENT.  All
+ * other archives are accepted that csz_decompress accepts.  One that is refused has CSZ_ERROR_NOT_ARCHIVE,
+ * CSZ_ERROR_VERSION, CSZ_ERROR_TRUNCATED or, for most causes, CSZ_ERROR_CORRUPT, also where csz_decompress
+ * would find it truncated or followed by other bytes.  No archive, however damaged, makes a kernel leave its
+ * buffers.
  *
  * d_archive is aligned to 8.  Where compressed is NULL, the archive has archive_nbytes.  Otherwise its size
  * is compressed->nbytes, read on the device when the stream gets there, and archive_nbytes is the room of
@@ -163,10 +164,10 @@ CSZ_API csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, voi
                                              csz_cuda_stream stream);
 
 /*
- * The same for archives that were compressed with another predictor than Lorenzo.  Level 0 is the field; a level
- * above 0 a preview, as csz_decompress_level has it.  begin and end are a box of the level in its own dims; NULL,
- * NULL: all of it.  A field of one dim is a Lorenzo archive whatever was asked for, and is read as one.  Workspace: of
- * csz_cuda_decompress_level_workspace_query, for n fields of this shape.
+ * The same for archives that were compressed with another predictor than Lorenzo.  Level 0 is the field; a
+ * level above 0 a preview, as csz_decompress_level has it.  begin and end are a box of the level in its own
+ * dims; NULL, NULL: all of it.  A field of one dim is a Lorenzo archive whatever was asked for, and is read
+ * as one.  Workspace: of csz_cuda_decompress_level_workspace_query, for n fields of this shape.
  */
 CSZ_API csz_status csz_cuda_decompress_level_workspace_query(size_t *nbytes, size_t n,
                                                              const csz_field *field);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * boxes.h: boxes of a field's own dims as boxes of the effective dims in which frames are given, and the pieces that a rank's box and a
- * frame have in common.
+ * boxes.h: boxes of a field's own dims as boxes of the effective dims in which frames are given, and the
+ * pieces that a rank's box and a frame have in common.
  */
 #ifndef CSZ_MPI_BOXES_H
 #define CSZ_MPI_BOXES_H
 
 #include "csz_mpi.h"
 
-/* Parts of equal size, one behind the other in memory: one for each index of the slowest of four dims, else one. */
+/* Parts of equal size, one behind the other in memory: one for each index of the slowest of four dims, else
+ * one. */
 typedef struct csz_mpi_parts {
     uint64_t nparts;       /* 0: empty */
     uint64_t lo[3], hi[3]; /* the first */

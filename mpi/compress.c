@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.c: a distributed field to one archive.  Frames keep the grid that the global dims give; each rank codes a run of
- * consecutive frames, so that what it writes is one contiguous piece of the file, at an offset that an exclusive scan of the pieces' sizes
- * tells.  Ranks send each other what lies in frames that they do not code, a round for each frame of the rank that has most.  Compressed frames that the
- * memory limit leaves no room for wait in a nameless file beside the output until their place is known.
- * A rank that fails goes on to take part, so that nobody waits for it; then all agree.
+ * compress.c: a distributed field to one archive.  Frames keep the grid that the global dims give; each rank
+ * codes a run of consecutive frames, so that what it writes is one contiguous piece of the file, at an offset
+ * that an exclusive scan of the pieces' sizes tells.  Ranks send each other what lies in frames that they do
+ * not code, a round for each frame of the rank that has most.  Compressed frames that the memory limit leaves
+ * no room for wait in a nameless file beside the output until their place is known. A rank that fails goes on
+ * to take part, so that nobody waits for it; then all agree.
  */
 #include "boxes.h"
 #include "process/memory.h"
@@ -76,7 +77,8 @@ static csz_status gather_boxes(compression *c, const csz_mpi_box *box) {
         for (int r = 0; r < c->nranks && !status; r++) {
             status = csz_mpi_parts_of(&c->parts[r], &boxes[r], c->field);
             n += c->parts[r].nelements;
-            /* no box overlaps another and together they have as many elements as the field: so they are the field */
+            /* no box overlaps another and together they have as many elements as the field: so they are the
+             * field */
             if (!status && r != c->rank && csz_mpi_overlap(box, &boxes[r], c->field->ndim))
                 status = CSZ_ERROR_REGION;
         }
@@ -245,8 +247,8 @@ static csz_status receive(compression *c, const csz_frame *frame, int *nrequests
 }
 
 /*
- * What this rank has of the others' frames.  What does not fit behind the pieces on their way waits for them; they arrive, since every rank asks for its own
- * before it sends.
+ * What this rank has of the others' frames.  What does not fit behind the pieces on their way waits for them;
+ * they arrive, since every rank asks for its own before it sends.
  */
 static csz_status send(compression *c, uint64_t round, int nreceived) {
     csz_status status = CSZ_OK;
@@ -272,7 +274,8 @@ static csz_status send(compression *c, uint64_t round, int nreceived) {
     return status;
 }
 
-/* A round: every rank that has a frame in it brings its values together, and sends what it has of the others'. */
+/* A round: every rank that has a frame in it brings its values together, and sends what it has of the
+ * others'. */
 static csz_status exchange(compression *c, uint64_t round, csz_frame *mine, int *has_frame) {
     int nreceived = 0;
     const uint64_t frame = first_frame(c, c->rank) + round;
@@ -486,7 +489,7 @@ static csz_status check_arguments(const csz_context *context, const char *path, 
     if (!context || !path || !box || !field || !options) return CSZ_ERROR_ARGUMENT;
     csz_options o;
     csz_status copied = csz_options_copy(&o, sizeof o, options);
-    if (copied || o.metadata_nbytes) return CSZ_ERROR_ARGUMENT; /* ranks write no metadata */
+    if (copied || o.metadata_nbytes) return CSZ_ERROR_ARGUMENT;     /* ranks write no metadata */
     csz_status status = csz_compress_bound(&bound, field, options); /* type and dims */
     if (!status) status = csz_mpi_parts_of(&parts, box, field);
     if (!status && parts.nelements && !source->data && !source->read) status = CSZ_ERROR_ARGUMENT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.c: an archive to a distributed field.  One rank reads header and footer and tells the others, so that many ranks do not ask
- * the file system for the same bytes; then each reads, by itself, the groups of tiles that its box touches.
+ * decompress.c: an archive to a distributed field.  One rank reads header and footer and tells the others, so
+ * that many ranks do not ask the file system for the same bytes; then each reads, by itself, the groups of
+ * tiles that its box touches.
  */
 #include "boxes.h"
 #include "process/memory.h"

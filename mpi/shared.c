@@ -59,7 +59,8 @@ void csz_mpi_share_node(csz_context *context, int *threads, csz_backend backend,
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &rank);
     MPI_Comm_size(node, &nranks);
-    /* Cores that this rank may use, and those of the node's ranks together: where ranks are bound to their own, each has them all. */
+    /* Cores that this rank may use, and those of the node's ranks together: where ranks are bound to their
+     * own, each has them all. */
     if (sched_getaffinity(0, sizeof mine, &mine) != 0) CPU_ZERO(&mine);
     MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
     MPI_Comm_free(&node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * damage.h: small archives of every kind to damage, and the checksums of a damaged one made right again, so that what lies behind
- * them is reached.
+ * damage.h: small archives of every kind to damage, and the checksums of a damaged one made right again, so
+ * that what lies behind them is reached.
  */
 #ifndef CSZ_TESTS_DAMAGE_H
 #define CSZ_TESTS_DAMAGE_H
@@ -9,7 +9,8 @@
 #include "reseal.h"
 #include "support.h"
 
-/* Archives of a few hundred bytes: each workflow, type and rank, masks and exceptions, wide classes, raw and fill tiles, zstd. */
+/* Archives of a few hundred bytes: each workflow, type and rank, masks and exceptions, wide classes, raw and
+ * fill tiles, zstd. */
 enum { NVICTIMS_PLAIN = 18, NVICTIMS = 20 };
 
 typedef struct victim {
@@ -22,7 +23,8 @@ typedef struct victim {
 int victims_make(victim *victims);
 void victims_free(victim *victims, int n);
 
-/* Calls everything that reads an archive; the bytes are copied to a block of their size, for the sanitizer's sake. */
+/* Calls everything that reads an archive; the bytes are copied to a block of their size, for the sanitizer's
+ * sake. */
 typedef struct verdict {
     csz_status decompress, test, inspect, survey, region;
 } verdict;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h: what the tests of the CUDA backend share: memory on the device, a runtime table that fails on demand, archives of many small frames.  All of it goes by
- * src/cuda/host/runtime.h, so the same tests run on a GPU and on the emulator (cmake/tests.cmake builds them twice).
+ * device.h: what the tests of the CUDA backend share: memory on the device, a runtime table that fails on
+ * demand, archives of many small frames.  All of it goes by src/cuda/host/runtime.h, so the same tests run on
+ * a GPU and on the emulator (cmake/tests.cmake builds them twice).
  */
 #ifndef CSZ_TESTS_DEVICE_H
 #define CSZ_TESTS_DEVICE_H
@@ -21,7 +22,8 @@ void device_write(void *d_to, const void *from, size_t nbytes);
 csz_cuda_result *results_make(size_t n);
 void results_free(csz_cuda_result *results);
 
-/* A table that counts, and from call number `at` on (0: never) fails: allocations with CSZ_ERROR_MEMORY, once; or the device's work with CSZ_ERROR_BACKEND, for good. */
+/* A table that counts, and from call number `at` on (0: never) fails: allocations with CSZ_ERROR_MEMORY,
+ * once; or the device's work with CSZ_ERROR_BACKEND, for good. */
 typedef enum failure { FAIL_NOTHING, FAIL_ALLOCATION, FAIL_DEVICE } failure;
 void runtime_fail(failure what, int at);
 int runtime_failed(void);     /* whether it came to that */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exhaustive.h: what the exhaustive proofs on the CPU and on the GPU have in common: the bounds, the neighbours that are meant to disturb, and the
- * verdict on one restored value.  Valid as C11 and as CUDA C++.
+ * exhaustive.h: what the exhaustive proofs on the CPU and on the GPU have in common: the bounds, the
+ * neighbours that are meant to disturb, and the verdict on one restored value.  Valid as C11 and as CUDA C++.
  */
 #ifndef CSZ_TESTS_EXHAUSTIVE_H
 #define CSZ_TESTS_EXHAUSTIVE_H
@@ -9,8 +9,8 @@
 #include "core/base.h"
 
 /*
- * From below the smallest denormal to near the largest float: both ends of the quantizer's range with their neighbours in double, powers of
- * two and theirs, and numbers that no float is equal to.
+ * From below the smallest denormal to near the largest float: both ends of the quantizer's range with their
+ * neighbours in double, powers of two and theirs, and numbers that no float is equal to.
  */
 #define EXHAUSTIVE_BOUNDS_F32                                                                      \
     {                                                                                              \
@@ -31,8 +31,8 @@ CSZ_FN uint32_t exhaustive_neighbour(uint32_t k) {
 }
 
 /*
- * Value i of a field in which every pattern of first, first + 1, ... stands alone (round -1), or behind a neighbour: round r puts neighbour
- * (pattern + r) mod 5 before it, so that five rounds put each before each.
+ * Value i of a field in which every pattern of first, first + 1, ... stands alone (round -1), or behind a
+ * neighbour: round r puts neighbour (pattern + r) mod 5 before it, so that five rounds put each before each.
  */
 CSZ_FN uint32_t exhaustive_value(uint32_t first, uint64_t i, int round) {
     if (round < 0) return first + (uint32_t)i;
@@ -41,8 +41,8 @@ CSZ_FN uint32_t exhaustive_value(uint32_t first, uint64_t i, int round) {
 }
 
 /*
- * 1 if |a - b| > bound for the exact difference: a - b = s + e (Knuth's two-sum), and rounding is monotonic, so that only s == bound leaves e
- * to ask.
+ * 1 if |a - b| > bound for the exact difference: a - b = s + e (Knuth's two-sum), and rounding is monotonic,
+ * so that only s == bound leaves e to ask.
  */
 CSZ_FN int exhaustive_exceeds(double a, double b, double bound) {
     double s = a - b, t = s - a, e = (a - (s - t)) - (b + t);
@@ -53,7 +53,8 @@ CSZ_FN int exhaustive_exceeds(double a, double b, double bound) {
     return !(s <= bound) || (s == bound && e > 0);
 }
 
-/* 1 if the bits of a float came back as they may not: specials and -0.0 bit for bit, others finite and within the bound. */
+/* 1 if the bits of a float came back as they may not: specials and -0.0 bit for bit, others finite and within
+ * the bound. */
 CSZ_FN int exhaustive_violates_f32(uint32_t was, uint32_t is, double bound) {
     if ((was & 0x7F800000u) == 0x7F800000u || was == 0x80000000u) return was != is;
     if ((is & 0x7F800000u) == 0x7F800000u) return 1;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_api.c: csz_cuda.h against the CPU backend: archives and values from device pointers, one by one and in batches, byte for byte; workspaces, capacities and damaged
- * archives told by status; fields sent through the device frame by frame; and what happens when memory or the device itself gives out.
- * Skipped, with a word, where no GPU is usable; the emulator runs it too.  A first argument is a pattern of tests to run, a second the damage done to each archive.
+ * gpu_api.c: csz_cuda.h against the CPU backend: archives and values from device pointers, one by one and in
+ * batches, byte for byte; workspaces, capacities and damaged archives told by status; fields sent through the
+ * device frame by frame; and what happens when memory or the device itself gives out. Skipped, with a word,
+ * where no GPU is usable; the emulator runs it too.  A first argument is a pattern of tests to run, a second
+ * the damage done to each archive.
  */
 #include "device.h"
 
@@ -219,7 +221,8 @@ static void previews_on_a_stream_are_the_cpus(void **state) {
     results_free(results);
 }
 
-/* The first and the last value of a tile lie 2^33 quanta apart, which 32 bits do not hold: the last is missing, and a unit lies half way, where quick rounding looks for all. */
+/* The first and the last value of a tile lie 2^33 quanta apart, which 32 bits do not hold: the last is
+ * missing, and a unit lies half way, where quick rounding looks for all. */
 static void a_tile_whose_ends_are_far_apart_is_the_cpus(void **state) {
     (void)state;
     const csz_field shapes[] = {field_1d(CSZ_F64, 4096), field_2d(CSZ_F64, 32, 128),
@@ -330,7 +333,8 @@ typedef struct batch {
     csz_cuda_result *results, *restored;
 } batch;
 
-/* Fields of a batch, in turn: of quick tiles and of wide ones, raw ones, ones without quanta, with exceptions. */
+/* Fields of a batch, in turn: of quick tiles and of wide ones, raw ones, ones without quanta, with
+ * exceptions. */
 static character character_of(size_t i) {
     static const character turn[] = {SMOOTH,      NOISE,  SPECIALS, RAMP,    ROUGH,
                                      RANDOM_BITS, SPARSE, PAYLOADS, CONSTANT};
@@ -432,7 +436,8 @@ static void batches_give_the_archives_of_single_calls(void **state) {
     }
 }
 
-/* So many that every block has tiles of several fields: it changes frames while a record of the one before waits, whatever its tile is. */
+/* So many that every block has tiles of several fields: it changes frames while a record of the one before
+ * waits, whatever its tile is. */
 static void many_unlike_fields_in_one_call_are_the_cpus(void **state) {
     (void)state;
 #if defined(CSZ_EMU)
@@ -735,7 +740,8 @@ static void a_lost_device_gives_a_status(void **state) {
     sample_free(&s);
 }
 
-/* Of fields in host memory: rare fill values too, which the host finds by the bound that the GPU has made of the range. */
+/* Of fields in host memory: rare fill values too, which the host finds by the bound that the GPU has made of
+ * the range. */
 static void fill_values_are_suspected_as_on_the_cpu(void **state) {
     (void)state;
     static const double marks[] = {0, 1e20, -9999, 100};
@@ -800,7 +806,8 @@ static void the_automatic_choice_falls_back_to_the_cpu(void **state) {
 
 /* ---- damage ---- */
 
-/* An archive of victim v, damaged or not: CPU and device agree on whether it is one of its field, and on the values. */
+/* An archive of victim v, damaged or not: CPU and device agree on whether it is one of its field, and on the
+ * values. */
 static void check_verdict(const victim *v, const uint8_t *bytes, size_t bytes_n, const char *what,
                           int number) {
     csz_options cpu = on_cpu(options_make(CSZ_BOUND_ABS, 1));
@@ -841,7 +848,8 @@ static void check_verdict(const victim *v, const uint8_t *bytes, size_t bytes_n,
     device_free(d_values);
 }
 
-/* Bits of a header that tells of a fill value, all checksums right; the values, being raw, depend on none of them. */
+/* Bits of a header that tells of a fill value, all checksums right; the values, being raw, depend on none of
+ * them. */
 static void headers_get_the_cpus_verdict(void **state) {
     (void)state;
     for (int type = 0; type < 2; type++) {

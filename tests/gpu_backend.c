@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_backend.c: the CUDA backend against the CPU's, through the public interface: the same bytes from both for every kind of field, each
- * decodes the other's archives to the same values, regions too, and damaged archives are refused without harm to the device.
- * Skipped, with a word, where no GPU is usable.
+ * gpu_backend.c: the CUDA backend against the CPU's, through the public interface: the same bytes from both
+ * for every kind of field, each decodes the other's archives to the same values, regions too, and damaged
+ * archives are refused without harm to the device. Skipped, with a word, where no GPU is usable.
  */
 #include "support.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * gpu_exhaustive.cu: every float there is, compressed and restored by the CUDA backend through the interface, is within the bound, for each of the bounds of
- * exhaustive.h: alone, and behind each of the values meant to disturb.  Patterns are made on the device and judged there, so that nothing crosses the bus;
- * that the judge sees a wrong value is shown first.
+ * gpu_exhaustive.cu: every float there is, compressed and restored by the CUDA backend through the interface,
+ * is within the bound, for each of the bounds of exhaustive.h: alone, and behind each of the values meant to
+ * disturb.  Patterns are made on the device and judged there, so that nothing crosses the bus; that the judge
+ * sees a wrong value is shown first.
  *
  *     gpu_exhaustive [--short] [ROUNDS]
  */

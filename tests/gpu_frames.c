@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_frames.c: frames spread over GPUs, a context and a thread for each, give the archive that one GPU and the CPU give, and are restored the
- * same way.  Where there is one GPU, several contexts share it.  Skipped, with a word, where no GPU is usable.
+ * gpu_frames.c: frames spread over GPUs, a context and a thread for each, give the archive that one GPU and
+ * the CPU give, and are restored the same way.  Where there is one GPU, several contexts share it.  Skipped,
+ * with a word, where no GPU is usable.
  */
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_quality.c: csz_quality_measure, csz_compare and csz_analyze of fields in device memory against the same of host memory.
- * What is found or counted is the same, what is summed agrees to 12 digits, an analysis is the same in every bit, and a device
- * that gives out is told by status.  Skipped where no GPU is usable.
+ * gpu_quality.c: csz_quality_measure, csz_compare and csz_analyze of fields in device memory against the same
+ * of host memory. What is found or counted is the same, what is summed agrees to 12 digits, an analysis is
+ * the same in every bit, and a device that gives out is told by status.  Skipped where no GPU is usable.
  */
 #include "device.h"
 
@@ -150,7 +150,8 @@ static void check_analysis(csz_field shape, character kind, csz_bound_mode mode,
     sample_free(&s);
 }
 
-/* In every bit but the time: fields of which all tiles are sampled and larger ones, with and without edge tiles. */
+/* In every bit but the time: fields of which all tiles are sampled and larger ones, with and without edge
+ * tiles. */
 static void an_analysis_is_the_same_on_the_device(void **state) {
     (void)state;
     const csz_field shapes[] = {field_1d(CSZ_F64, 40 * 4096),  field_1d(CSZ_F32, 170001),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_streams.c: what only a real device shows: calls captured into a graph and replayed on changed data; two contexts at once on two streams from two threads; a field of
- * several frames from host memory, pageable and pinned, with and without a limit on the device's memory.  Skipped, with a word, where no GPU is usable.
+ * gpu_streams.c: what only a real device shows: calls captured into a graph and replayed on changed data; two
+ * contexts at once on two streams from two threads; a field of several frames from host memory, pageable and
+ * pinned, with and without a limit on the device's memory.  Skipped, with a word, where no GPU is usable.
  */
 #include "device.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reseal.c: checksums of a changed archive made right again; reads sizes as the archive gives them and stops where they do not fit. */
+/* reseal.c: checksums of a changed archive made right again; reads sizes as the archive gives them and stops
+ * where they do not fit. */
 #include "reseal.h"
 
 #include "core/words.h"

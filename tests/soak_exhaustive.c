@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soak_exhaustive.c: every float there is, compressed and restored through the interface, is within the bound, for each of the bounds of exhaustive.h:
- * once among its neighbours in the order of bits, once behind a value meant to disturb.  Doubles by samples: boundary patterns and random ones.
- * Threads take blocks of patterns, each with a context of its own.  --short takes every 4099th block's first values, for `make test`.
+ * soak_exhaustive.c: every float there is, compressed and restored through the interface, is within the
+ * bound, for each of the bounds of exhaustive.h: once among its neighbours in the order of bits, once behind
+ * a value meant to disturb.  Doubles by samples: boundary patterns and random ones. Threads take blocks of
+ * patterns, each with a context of its own.  --short takes every 4099th block's first values, for `make
+ * test`.
  *
- *     soak_exhaustive [--short] [--threads N] [--bounds 1e-3,0.1] [--rounds 0..5] [--f64 PATTERNS] [--only f32|f64]
+ *     soak_exhaustive [--short] [--threads N] [--bounds 1e-3,0.1] [--rounds 0..5] [--f64 PATTERNS] [--only
+ * f32|f64]
  */
 #include "support.h"
 
@@ -36,7 +39,8 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A double of some kind: any bits, near a multiple of half the step, an edge of the format, or a neighbour of one. */
+/* A double of some kind: any bits, near a multiple of half the step, an edge of the format, or a neighbour of
+ * one. */
 static uint64_t random_f64(rng *r, double bound) {
     uint64_t bits = rng_next(r);
     switch (bits >> 61) {

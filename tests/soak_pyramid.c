@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soak_pyramid.c: every float there is, against a set of predictions and bounds, comes back from a tile of a pyramid as it may.  A coarser
- * lattice of one value predicts that value everywhere, so that the other elements of a tile are quantized against it.
+ * soak_pyramid.c: every float there is, against a set of predictions and bounds, comes back from a tile of a
+ * pyramid as it may.  A coarser lattice of one value predicts that value everywhere, so that the other
+ * elements of a tile are quantized against it.
  */
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * support.h: what the tests share: random numbers that are the same everywhere, fields of many characters made without
- * libm, and the round trip that checks everything an archive promises.
+ * support.h: what the tests share: random numbers that are the same everywhere, fields of many characters
+ * made without libm, and the round trip that checks everything an archive promises.
  */
 #ifndef CSZ_TESTS_SUPPORT_H
 #define CSZ_TESTS_SUPPORT_H
@@ -71,7 +71,8 @@ uint64_t bits_at(const void *data, csz_type type, uint64_t i);
 void store_at(void *data, csz_type type, uint64_t i, double value);
 void store_bits_at(void *data, csz_type type, uint64_t i, uint64_t bits);
 
-/* A random field of ndim dims with at most about max_n elements; extents of 1, thin and odd ones are common. */
+/* A random field of ndim dims with at most about max_n elements; extents of 1, thin and odd ones are common.
+ */
 csz_field field_random(rng *r, csz_type type, int ndim, uint32_t max_n);
 
 csz_options options_make(csz_bound_mode mode, double bound);
@@ -110,9 +111,9 @@ void assert_bound_kept(const test_field *original, const void *restored, double 
                        const csz_options *options);
 
 /*
- * Compresses with 1, 2, 3 and 7 threads, restores with 1 and 3, and asserts everything that holds for every field:
- * the same bytes, size within csz_compress_bound, csz_test and csz_inspect content, bound kept against info.bound_abs.
- * Returns the archive.
+ * Compresses with 1, 2, 3 and 7 threads, restores with 1 and 3, and asserts everything that holds for every
+ * field: the same bytes, size within csz_compress_bound, csz_test and csz_inspect content, bound kept against
+ * info.bound_abs. Returns the archive.
  */
 archive assert_round_trip(const test_field *s, const csz_options *options);
 

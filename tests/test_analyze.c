@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_analyze.c: what csz_analyze says is what csz_compress does.  Exact sizes are the archives', predictions lie within the
- * errors that they state, the paper's bounds hold around the true Huffman length, madograms of sequences that can be worked out
- * by hand are right, nothing depends on the number of threads, and a sample is a small part of the field and of the time.
+ * test_analyze.c: what csz_analyze says is what csz_compress does.  Exact sizes are the archives',
+ * predictions lie within the errors that they state, the paper's bounds hold around the true Huffman length,
+ * madograms of sequences that can be worked out by hand are right, nothing depends on the number of threads,
+ * and a sample is a small part of the field and of the time.
  */
 #include "support.h"
 
@@ -52,7 +53,8 @@ static void check_sense(const csz_analysis *a) {
     assert_int_equal(strstr(a->reason, text) != NULL, a->nelements_counted < a->nelements);
 }
 
-/* Every predictor's true size is its archive's, and what auto takes is what it took; workflows are those of Lorenzo. */
+/* Every predictor's true size is its archive's, and what auto takes is what it took; workflows are those of
+ * Lorenzo. */
 static void check_predictors(const test_field *s, const csz_options *options, const csz_analysis *lorenzo) {
     csz_options o = *options;
     csz_tile_counts counts;
@@ -262,7 +264,8 @@ static const struct {
                   {"sparse", sparse, 1e-2},
                   {"rough", rough, 3e-2}};
 
-/* How many of an analysis's figures lie outside one and two of the errors that it states; none outside three. */
+/* How many of an analysis's figures lie outside one and two of the errors that it states; none outside three.
+ */
 typedef struct outside {
     int n, one, two;
 } outside;
@@ -402,7 +405,8 @@ static void bad_arguments_are_refused(void **state) {
     sample_free(&s);
 }
 
-/* 512 MB that nobody has touched: with an absolute bound the sample alone is looked at, which shows in the pages that are there afterwards. */
+/* 512 MB that nobody has touched: with an absolute bound the sample alone is looked at, which shows in the
+ * pages that are there afterwards. */
 static void an_absolute_bound_touches_little(void **state) {
     (void)state;
     const size_t n = (size_t)1 << 27, nbytes = n * sizeof(float), page = (size_t)sysconf(_SC_PAGESIZE);
@@ -432,7 +436,8 @@ static double cpu_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* CPU time of one thread, the least of a few that take turns, of 8 MB; up to twelve tries, as other work on the machine takes its share of the caches. */
+/* CPU time of one thread, the least of a few that take turns, of 8 MB; up to twelve tries, as other work on
+ * the machine takes its share of the caches. */
 static void an_analysis_takes_less_than_a_quarter_of_compressing(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 128, 128, 128), ROUGH, 5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_books.c: code lengths are complete, within their limit and follow the weights for every histogram; a section of books comes back
- * as it was written, and a malformed one is refused.
+ * test_books.c: code lengths are complete, within their limit and follow the weights for every histogram; a
+ * section of books comes back as it was written, and a malformed one is refused.
  */
 #include "support.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_bound.c: a relative bound resolves to the largest double that is not above the bound times the range in real numbers, and a PSNR to none that misses it.  Checked by
- * exact rounding errors: of a product by fma, of a difference in integers.
+ * test_bound.c: a relative bound resolves to the largest double that is not above the bound times the range
+ * in real numbers, and a PSNR to none that misses it.  Checked by exact rounding errors: of a product by fma,
+ * of a difference in integers.
  */
 #include "support.h"
 

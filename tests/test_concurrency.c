@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_concurrency.c: 64 threads with a context each make calls of every kind at once, on plans and readers that they share, some of them with threads of their own, while others watch
- * their progress; all get what one thread alone gets.  Built a second time under ThreadSanitizer (tsan_concurrency).
+ * test_concurrency.c: 64 threads with a context each make calls of every kind at once, on plans and readers
+ * that they share, some of them with threads of their own, while others watch their progress; all get what
+ * one thread alone gets.  Built a second time under ThreadSanitizer (tsan_concurrency).
  */
 #include "support.h"
 

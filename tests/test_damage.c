@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_damage.c: an archive that was changed is refused, and one that was forged (changed, with its checksums made right) never makes the
- * reader leave its buffers; the sanitizers of `make test` see to that.
+ * test_damage.c: an archive that was changed is refused, and one that was forged (changed, with its checksums
+ * made right) never makes the reader leave its buffers; the sanitizers of `make test` see to that.
  */
 #include "damage.h"
 
@@ -137,7 +137,8 @@ static void newer_versions_and_unknown_features_are_named(void **state) {
     }
 }
 
-/* Resealing an archive that was not changed changes nothing: the forgeries below differ in their damage alone. */
+/* Resealing an archive that was not changed changes nothing: the forgeries below differ in their damage
+ * alone. */
 static void resealing_is_faithful(void **state) {
     (void)state;
     for (int i = 0; i < nvictims; i++) {
@@ -151,7 +152,8 @@ static void resealing_is_faithful(void **state) {
     }
 }
 
-/* One to eight bytes of header, books, index or payload changed and sealed.  Decoding may even succeed; it must stay inside. */
+/* One to eight bytes of header, books, index or payload changed and sealed.  Decoding may even succeed; it
+ * must stay inside. */
 static void forgeries_stay_inside_their_buffers(void **state) {
     (void)state;
     rng r = rng_make(401);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_drift.c: a decoder that restores anything but what the encoder checked is found out, even where every other checksum holds.  A decoder that drifts is played by
- * an archive whose step is off by the last bit, and by one that expects other values.
+ * test_drift.c: a decoder that restores anything but what the encoder checked is found out, even where every
+ * other checksum holds.  A decoder that drifts is played by an archive whose step is off by the last bit, and
+ * by one that expects other values.
  */
 #include "damage.h"
 

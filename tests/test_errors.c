@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_errors.c: what cannot be done is refused with the status that says why, before anything is written past what the caller gave.
+ * test_errors.c: what cannot be done is refused with the status that says why, before anything is written
+ * past what the caller gave.
  */
 #include "support.h"
 

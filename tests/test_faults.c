@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_faults.c: every allocation of every call fails once: the call says CSZ_ERROR_MEMORY, nothing leaks, and the context works on.  A memory limit bounds what is
- * allocated, and archives that promise much get nothing for it.  The program is linked with --wrap, so that what the library asks of malloc, calloc, realloc and
- * aligned_alloc comes here first; what it gives back is counted.
+ * test_faults.c: every allocation of every call fails once: the call says CSZ_ERROR_MEMORY, nothing leaks,
+ * and the context works on.  A memory limit bounds what is allocated, and archives that promise much get
+ * nothing for it.  The program is linked with --wrap, so that what the library asks of malloc, calloc,
+ * realloc and aligned_alloc comes here first; what it gives back is counted.
  */
 #include "damage.h"
 
@@ -137,7 +138,8 @@ static csz_status call_frame(csz_context *c, work *w) { return decompress_frame(
 
 static csz_status call_frame_test(csz_context *c, work *w) { return decompress_frame(c, w, NULL); }
 
-/* Fails the first allocation of a fresh context's call, then the second, and so on until none is left to fail. */
+/* Fails the first allocation of a fresh context's call, then the second, and so on until none is left to
+ * fail. */
 static long fail_each(call f, work *w) {
     for (long k = 1;; k++) {
         csz_context *context;
@@ -228,7 +230,8 @@ static void growth_may_fail(void **state) {
     sample_free(&large);
 }
 
-/* Bytes that a call had out at most, beyond what was out before its context.  used: the context keeps what a call without a limit left. */
+/* Bytes that a call had out at most, beyond what was out before its context.  used: the context keeps what a
+ * call without a limit left. */
 static long peak_of(call f, work *w, csz_status *status, int used) {
     csz_context *context;
     long before = atomic_load(&out_nbytes);
@@ -250,7 +253,8 @@ static long peak_of(call f, work *w, csz_status *status, int used) {
     return atomic_load(&peak_nbytes) - before;
 }
 
-/* What the caller's field and the library's scratch take together never exceeds the limit; a limit that is large enough is never in the way. */
+/* What the caller's field and the library's scratch take together never exceeds the limit; a limit that is
+ * large enough is never in the way. */
 static void memory_limits_bound_what_is_allocated(void **state) {
     (void)state;
     static const struct {
@@ -299,7 +303,8 @@ static void memory_limits_bound_what_is_allocated(void **state) {
     }
 }
 
-/* A small archive with a header of large dims, sealed, and one with a zstd frame that says it unpacks to much. */
+/* A small archive with a header of large dims, sealed, and one with a zstd frame that says it unpacks to
+ * much. */
 static void promises_are_not_allocated_for(void **state) {
     (void)state;
     victim victims[NVICTIMS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_fill.c: a fill value that options do not name is suspected, and nothing else is: not zeros, saturated values, masks, classes, spikes nor heavy tails. */
+/* test_fill.c: a fill value that options do not name is suspected, and nothing else is: not zeros, saturated
+ * values, masks, classes, spikes nor heavy tails. */
 #include "support.h"
 
 #include "csz_analyze.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_frames.c: frame by frame is the same as all at once.  Frames joined are the archive that csz_compress writes; a reader restores what
- * csz_decompress restores, refuses what it refuses, and for a region reads little else.
+ * test_frames.c: frame by frame is the same as all at once.  Frames joined are the archive that csz_compress
+ * writes; a reader restores what csz_decompress restores, refuses what it refuses, and for a region reads
+ * little else.
  */
 #include "support.h"
 

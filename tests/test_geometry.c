@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_geometry.c: every element of a field lies in exactly one tile of one frame, at one code; tile shapes fit thin fields; counts hold
- * beyond 2^32 elements and dims beyond the limit are refused.
+ * test_geometry.c: every element of a field lies in exactly one tile of one frame, at one code; tile shapes
+ * fit thin fields; counts hold beyond 2^32 elements and dims beyond the limit are refused.
  */
 #include "support.h"
 

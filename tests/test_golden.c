@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_golden.c: the archives of tests/golden are written byte for byte and read value for value, on every run and every machine.  Their inputs are
- * generated, without libm; tests/golden/MANIFEST says how, and holds the checksums.  `test_golden --update`, or
- * tests/golden/make, writes archives and checksums anew, for a change of format that is meant.
+ * test_golden.c: the archives of tests/golden are written byte for byte and read value for value, on every
+ * run and every machine.  Their inputs are generated, without libm; tests/golden/MANIFEST says how, and holds
+ * the checksums.  `test_golden --update`, or tests/golden/make, writes archives and checksums anew, for a
+ * change of format that is meant.
  */
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lorenzo.c: the paper's identity, partial sums invert Lorenzo differences, on random integers with wraparound: for deltas
- * of 16, 32 and 64 bits, every tile shape of every rank, and every order.  The differences are made here, from the
- * definition; the library's own are compared with them.
+ * test_lorenzo.c: the paper's identity, partial sums invert Lorenzo differences, on random integers with
+ * wraparound: for deltas of 16, 32 and 64 bits, every tile shape of every rank, and every order.  The
+ * differences are made here, from the definition; the library's own are compared with them.
  */
 #include "support.h"
 
@@ -55,9 +55,9 @@ static uint64_t wrap(uint64_t x, uint32_t klass) {
 }
 
 /*
- * Differences by definition.  Along the dims of the order: the sum over the corners of the unit box behind the element, with
- * alternating signs, elements outside the tile taken as 0.  The first elements along a dim left out are
- * tied to the first before them.
+ * Differences by definition.  Along the dims of the order: the sum over the corners of the unit box behind
+ * the element, with alternating signs, elements outside the tile taken as 0.  The first elements along a dim
+ * left out are tied to the first before them.
  */
 static uint64_t difference_at(const uint64_t *q, const csz_geometry *g, int order, const uint32_t *at) {
     int uses[3] = {order == CSZ_ORDER_FULL, order != CSZ_ORDER_X, 1};
@@ -139,7 +139,8 @@ static void partial_sums_invert_differences_with_wraparound(void **state) {
     for_every_shape(CSZ_F32, check_every_class_and_order);
 }
 
-/* Values that are whole quanta, spread so that each class comes up; what quantize says is compared with the definition. */
+/* Values that are whole quanta, spread so that each class comes up; what quantize says is compared with the
+ * definition. */
 static void check_quantize(const csz_tile_plan *plan, rng *r) {
     static double v[CSZ_TILE_N];
     static uint64_t q[CSZ_TILE_N];
@@ -187,7 +188,8 @@ static void quantize_takes_the_differences_the_format_defines(void **state) {
     for_every_shape(CSZ_F64, check_quantize);
 }
 
-/* Integers at a bound of 1/2 are their own quanta, so they must come back unchanged through a whole archive. */
+/* Integers at a bound of 1/2 are their own quanta, so they must come back unchanged through a whole archive.
+ */
 static void integers_survive_the_archive(void **state) {
     (void)state;
     rng r = rng_make(7);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_pyramid.c: what holds for every archive holds for pyramids: bound, specials, the same bytes for every number of threads, regions,
- * frames one by one, damage; and what they alone have: small archives of smooth fields, a choice, previews.
+ * test_pyramid.c: what holds for every archive holds for pyramids: bound, specials, the same bytes for every
+ * number of threads, regions, frames one by one, damage; and what they alone have: small archives of smooth
+ * fields, a choice, previews.
  */
 #include "support.h"
 
@@ -378,7 +379,8 @@ static int read_memory(void *user, uint64_t offset, void *buffer, size_t nbytes)
     return 0;
 }
 
-/* A level is every 2^level-th value of the restored field, or within the bound of it; whole and in part, from memory and by a reader. */
+/* A level is every 2^level-th value of the restored field, or within the bound of it; whole and in part, from
+ * memory and by a reader. */
 static void levels_are_lattices_of_the_field(void **state) {
     (void)state;
     const struct {
@@ -457,7 +459,8 @@ static void levels_are_lattices_of_the_field(void **state) {
     }
 }
 
-/* Most values of a tile of lattice 1 are further from their predictions than codes reach, and few of the field's. */
+/* Most values of a tile of lattice 1 are further from their predictions than codes reach, and few of the
+ * field's. */
 static test_field cliffs(csz_field field) {
     test_field s = sample_make(field, SMOOTH, 3);
     const uint64_t nx = field.dims[field.ndim - 1], ny = field.dims[field.ndim - 2];
@@ -478,8 +481,8 @@ static int tuning_of(const archive *a) {
 }
 
 /*
- * Restored data compressed again, with the same predictor and absolute bound, give the same archive where the sample chooses
- * the same tuning, as it does for nearly all.
+ * Restored data compressed again, with the same predictor and absolute bound, give the same archive where the
+ * sample chooses the same tuning, as it does for nearly all.
  */
 static void restored_data_give_the_same_archive(void **state) {
     (void)state;
@@ -525,7 +528,8 @@ static void exactly_predicted_fields_reach_three_thousand(void **state) {
     sample_free(&s);
 }
 
-/* Bits of a record that are neither codes nor lengths of lanes, nor masks and exceptions: head, bitmap, padding. */
+/* Bits of a record that are neither codes nor lengths of lanes, nor masks and exceptions: head, bitmap,
+ * padding. */
 static uint64_t record_structure_nbits(const uint8_t *record, uint32_t nwords, csz_type type) {
     const uint32_t first = csz_load_u32(record), mode = first & 15, has_tail = first >> 11 & 1;
     uint32_t end = nwords, at = 1 + has_tail, nlanes = 0;
@@ -629,7 +633,8 @@ static void auto_is_hardly_larger_than_the_better(void **state) {
     }
 }
 
-/* Every byte is covered: an archive with one bit changed, or cut short, is refused, and nothing else happens. */
+/* Every byte is covered: an archive with one bit changed, or cut short, is refused, and nothing else happens.
+ */
 static void damage_is_refused(void **state) {
     (void)state;
     const character kinds[] = {SMOOTH, MISSING, ROUGH};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_quality.c: every figure of csz_quality_measure against a plain double loop over the definition in csz.h; the same for every number of threads; defined where
- * fields are constant, equal, empty, special throughout or enormous.
+ * test_quality.c: every figure of csz_quality_measure against a plain double loop over the definition in
+ * csz.h; the same for every number of threads; defined where fields are constant, equal, empty, special
+ * throughout or enormous.
  */
 #include "support.h"
 

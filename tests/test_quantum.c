@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_quantum.c: an accepted quantum restores within the user's bound, in real numbers, and the restored value has the same quantum;
- * what cannot be brought within it is refused.  Values are the worst: halves, their neighbours, powers of two,
- * denormals, the largest; bounds from 1e-300 to 1e300, most of them no floats.
+ * test_quantum.c: an accepted quantum restores within the user's bound, in real numbers, and the restored
+ * value has the same quantum; what cannot be brought within it is refused.  Values are the worst: halves,
+ * their neighbours, powers of two, denormals, the largest; bounds from 1e-300 to 1e300, most of them no
+ * floats.
  */
 #include "support.h"
 
@@ -109,8 +110,9 @@ static void f64_quanta_keep_the_bound_and_are_idempotent(void **state) {
 }
 
 /*
- * A quantum times the step is rounded, by at most half the spacing of floats there; only a value that close to a half step may be
- * refused.  For quanta below 2^13 that is a share of less than 2^(13-24) x 2 of random values.
+ * A quantum times the step is rounded, by at most half the spacing of floats there; only a value that close
+ * to a half step may be refused.  For quanta below 2^13 that is a share of less than 2^(13-24) x 2 of random
+ * values.
  */
 static void ordinary_values_are_hardly_ever_refused(void **state) {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_range.c: the range is that of the finite values that are not missing, whatever the length, and wherever NaN, infinities and fill values stand. */
+/* test_range.c: the range is that of the finite values that are not missing, whatever the length, and
+ * wherever NaN, infinities and fill values stand. */
 #include "support.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_region.c: a region is the slice of the whole, for any box of any rank, merged 4-D included; boxes that are empty, reversed or outside are
- * refused, and a region reads only the tiles it touches.
+ * test_region.c: a region is the slice of the whole, for any box of any rank, merged 4-D included; boxes that
+ * are empty, reversed or outside are refused, and a region reads only the tiles it touches.
  */
 #include "support.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_roundtrip.c: whatever goes in comes back within its bound, special values bit for bit, for every type, rank, workflow, bound mode and
- * number of threads; assert_round_trip of support.h holds the properties, the tests here choose the fields.
+ * test_roundtrip.c: whatever goes in comes back within its bound, special values bit for bit, for every type,
+ * rank, workflow, bound mode and number of threads; assert_round_trip of support.h holds the properties, the
+ * tests here choose the fields.
  */
 #include "support.h"
 
@@ -157,7 +158,8 @@ static void fields_without_elements_are_valid(void **state) {
     }
 }
 
-/* Enough tiles that 2, 3 and 7 threads all have work, and more than one group and frame's worth of sampling. */
+/* Enough tiles that 2, 3 and 7 threads all have work, and more than one group and frame's worth of sampling.
+ */
 static void many_threads_write_the_same_bytes(void **state) {
     (void)state;
     static const character kinds[] = {ROUGH, SPECIALS, SPARSE};
@@ -175,7 +177,8 @@ static void many_threads_write_the_same_bytes(void **state) {
     sample_free(&s);
 }
 
-/* More than one frame: 8192 tiles are 2^25 elements, so the field is 1-D, zero but for its ends and the seam. */
+/* More than one frame: 8192 tiles are 2^25 elements, so the field is 1-D, zero but for its ends and the seam.
+ */
 static void fields_of_several_frames_come_back(void **state) {
     (void)state;
     test_field s = sample_make(field_1d(CSZ_F32, ((uint64_t)1 << 25) + 5000), ZEROS, 1);
@@ -215,7 +218,8 @@ static void adversarial_values_keep_adversarial_bounds(void **state) {
     }
 }
 
-/* Values around every half step, where rounding decides: the check is exact, so one ulp too many would show. */
+/* Values around every half step, where rounding decides: the check is exact, so one ulp too many would show.
+ */
 static void values_at_half_steps_keep_the_bound(void **state) {
     (void)state;
     rng r = rng_make(103);
@@ -468,8 +472,8 @@ static void recompressing_restored_data_gives_the_same_archive(void **state) {
 
 /* A context keeps nothing of the fields before: a fresh one writes the same bytes. */
 /*
- * Tiles whose runs are long beside tiles that change at every value, coded in runs: every length of the noisy tiles needs a code
- * all the same.
+ * Tiles whose runs are long beside tiles that change at every value, coded in runs: every length of the noisy
+ * tiles needs a code all the same.
  */
 static void runs_beside_noise_come_back(void **state) {
     (void)state;
@@ -542,7 +546,8 @@ static void a_symbol_without_a_code_is_an_error(void **state) {
             assert_non_null(out);
             ASSERT_OK(csz_context_create(&c));
             ASSERT_OK(csz_compress(c, out, capacity, &n, s.data, &s.field, &o));
-            /* the built-in books, which a field as small as this takes, forget every symbol but one that is rare */
+            /* the built-in books, which a field as small as this takes, forget every symbol but one that is
+             * rare */
             csz_builtin_cache *cache = c->cpu.builtins;
             memset(cache->has_lengths, 1, sizeof cache->has_lengths);
             memset(cache->lengths, 0, sizeof cache->lengths);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sizes.c: no archive is larger than raw + 1% + 1 KiB, whatever the values; a 64 KB chunk has at most 256 bytes beside its payload;
- * empty fields shrink into the thousands, and missing values in areas take little.
+ * test_sizes.c: no archive is larger than raw + 1% + 1 KiB, whatever the values; a 64 KB chunk has at most
+ * 256 bytes beside its payload; empty fields shrink into the thousands, and missing values in areas take
+ * little.
  */
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_statistics.c: the paper's compressibility statistics for histograms whose numbers can be worked out by hand, and its bounds against
- * Huffman codes that are really built.
+ * test_statistics.c: the paper's compressibility statistics for histograms whose numbers can be worked out by
+ * hand, and its bounds against Huffman codes that are really built.
  */
 #include "support.h"
 
@@ -100,7 +100,8 @@ static void nothing_to_count_is_an_error(void **state) {
     assert_int_equal(csz_statistics_from_histogram(&s, (uint64_t[]){0, 0}, 2), CSZ_ERROR_ARGUMENT);
 }
 
-/* The average length of a built code lies within the paper's bounds; where the length limit bites only the lower one holds. */
+/* The average length of a built code lies within the paper's bounds; where the length limit bites only the
+ * lower one holds. */
 static void huffman_codes_keep_the_papers_bounds(void **state) {
     (void)state;
     rng r = rng_make(41);

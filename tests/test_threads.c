@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_threads.c: a machine that refuses to start threads gets the same bytes, only later.  This program's own pthread_create takes the
- * place of the C library's and starts as many as the test allows.
+ * test_threads.c: a machine that refuses to start threads gets the same bytes, only later.  This program's
+ * own pthread_create takes the place of the C library's and starts as many as the test allows.
  */
 #define _GNU_SOURCE
 #include "support.h"
@@ -139,7 +139,8 @@ static void contexts_work_on_after_a_fork(void **state) {
     sample_free(&s);
 }
 
-/* A phase of which little is left when others come: claimed work is done once, and nobody works on what is over. */
+/* A phase of which little is left when others come: claimed work is done once, and nobody works on what is
+ * over. */
 typedef struct phase {
     atomic_int next, done, is_over, was_late;
 } phase;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * evaluate.c: csz-evaluate, the measurements behind docs/evaluation.md.  Every field (real ones of a list, generated ones, published ones where they are at hand) at the
- * paper's three bounds: sizes of the paper's pipelines and of our workflows, the analysis from a sample and in full, quality, and times of both workflows, all on the CPU (csz-gpu-fields
+ * evaluate.c: csz-evaluate, the measurements behind docs/evaluation.md.  Every field (real ones of a list,
+ * generated ones, published ones where they are at hand) at the paper's three bounds: sizes of the paper's
+ * pipelines and of our workflows, the analysis from a sample and in full, quality, and times of both
+ * workflows, all on the CPU (csz-gpu-fields
  * --workflows times a GPU).  One JSON object a line; tables.py makes tables of them.
  */
 #define _GNU_SOURCE /* mkdtemp */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconstruction.c: the paper's comparison of reconstruction kernels, on one core: codes become values chunk by chunk, either neighbour by neighbour as in cuSZ (each value needs
- * the ones before it) or by partial sums along x, y, z, over several sizes of chunk.  bench/gpu_reconstruct.cu sweeps chunks and items a thread on a GPU.
+ * reconstruction.c: the paper's comparison of reconstruction kernels, on one core: codes become values chunk
+ * by chunk, either neighbour by neighbour as in cuSZ (each value needs the ones before it) or by partial sums
+ * along x, y, z, over several sizes of chunk.  bench/gpu_reconstruct.cu sweeps chunks and items a thread on a
+ * GPU.
  */
 #include "evaluate.h"
 

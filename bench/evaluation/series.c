@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * series.c: would the books of one snapshot do for the next?  Snapshots of one wave are coded with their own books and with those of the first and of the one before; the
- * time that counting and building books takes of compressing is what reuse could save.  Looks inside the library, as the tests do.
+ * series.c: would the books of one snapshot do for the next?  Snapshots of one wave are coded with their own
+ * books and with those of the first and of the one before; the time that counting and building books takes of
+ * compressing is what reuse could save.  Looks inside the library, as the tests do.
  */
 #include "evaluate.h"
 
@@ -13,7 +14,8 @@
 
 enum { NSNAPSHOTS = 4 };
 
-/* Tables from the snapshot's whole first frame; every symbol gets a code, as the next snapshot may have what this one lacks. */
+/* Tables from the snapshot's whole first frame; every symbol gets a code, as the next snapshot may have what
+ * this one lacks. */
 static void make_tables(csz_code_tables *tables, csz_tile_work *w, const csz_tile_plan *plan,
                         const void *data, int complete) {
     static csz_histograms sample;
@@ -57,8 +59,8 @@ static csz_tile_plan plan_of(const csz_field *shape, double bound_abs) {
     return csz_tile_plan_of(&h);
 }
 
-/* Least CPU seconds of a few runs of one thread: compressing, and what of it reuse would save: counting the sample and building books, but not quantizing, as the
- * deltas are kept for coding. */
+/* Least CPU seconds of a few runs of one thread: compressing, and what of it reuse would save: counting the
+ * sample and building books, but not quantizing, as the deltas are kept for coding. */
 static int time_reuse(csz_context *context, csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                       const csz_field *shape, csz_options *o, void *archive, size_t capacity, size_t *nbytes,
                       double *whole, double *saved) {

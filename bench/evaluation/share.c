@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.c: the time of an analysis from its sample over that of compressing, like with like: the same field and bounds, a context that has worked before (warm), the first
- * call of a context (cold), and the command from start to end (csz analyze against csz compress of a file), by one thread and by two.  One bound at a time, and three at once against an archive for each; relative and
- * absolute.  Both take turns, and the medians of REPEATS are shown, in elapsed and in CPU time.
+ * share.c: the time of an analysis from its sample over that of compressing, like with like: the same field
+ * and bounds, a context that has worked before (warm), the first call of a context (cold), and the command
+ * from start to end (csz analyze against csz compress of a file), by one thread and by two.  One bound at a
+ * time, and three at once against an archive for each; relative and absolute.  Both take turns, and the
+ * medians of REPEATS are shown, in elapsed and in CPU time.
  */
 #define _GNU_SOURCE /* wait4 */
 #include "evaluate.h"

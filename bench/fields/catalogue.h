@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * catalogue.h: the generated fields by name, at three sizes, and the published files of the same name where they are at hand.  One catalogue serves the bench, the
- * evaluation and csz-fields.
+ * catalogue.h: the generated fields by name, at three sizes, and the published files of the same name where
+ * they are at hand.  One catalogue serves the bench, the evaluation and csz-fields.
  */
 #ifndef CSZ_FIELDS_CATALOGUE_H
 #define CSZ_FIELDS_CATALOGUE_H
@@ -40,8 +40,8 @@ uint64_t fields_count(const csz_field *shape);
 float *fields_generate(const fields_entry *entry, fields_scale scale, int nthreads);
 
 /*
- * The published file below folder (at most three folders deep), as f32.  1 and *out, 0 where it is not there, -1 after a message on stderr where it cannot
- * be read or has another size.
+ * The published file below folder (at most three folders deep), as f32.  1 and *out, 0 where it is not there,
+ * -1 after a message on stderr where it cannot be read or has another size.
  */
 int fields_read_published(float **out, const fields_entry *entry, const char *folder);
 

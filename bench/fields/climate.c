@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * climate.c: stand-ins for CESM-ATM's maps (latitude x longitude) and for Hurricane ISABEL's volumes (height, y, x).  The maps live on one planet: continents
- * from noise on the sphere, heights on them, and from these and the sun the temperatures, ice, snow, clouds and radiation.  The volumes share one vortex: a
- * tangential wind that peaks at the eye wall and weakens with height, its pressure deficit, turbulence, and cloud water in spiral bands.
+ * climate.c: stand-ins for CESM-ATM's maps (latitude x longitude) and for Hurricane ISABEL's volumes (height,
+ * y, x).  The maps live on one planet: continents from noise on the sphere, heights on them, and from these
+ * and the sun the temperatures, ice, snow, clouds and radiation.  The volumes share one vortex: a tangential
+ * wind that peaks at the eye wall and weakens with height, its pressure deficit, turbulence, and cloud water
+ * in spiral bands.
  */
 #include "fields_common.h"
 

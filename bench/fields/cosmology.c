@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cosmology.c: stand-ins for HACC's particles and Nyx's grids.  White noise is shaped by a cold-dark-matter spectrum; its gravity displaces a lattice of particles
- * (Zel'dovich's approximation), whose streams cross into sheets, filaments and knots.  HACC: positions and velocities of the particles, in order of the cell where they end up.
- * Nyx: their density in cells of the grid, a smoother baryon density with the log-normal tail of collapsed gas, its temperature, and a velocity.
+ * cosmology.c: stand-ins for HACC's particles and Nyx's grids.  White noise is shaped by a cold-dark-matter
+ * spectrum; its gravity displaces a lattice of particles (Zel'dovich's approximation), whose streams cross
+ * into sheets, filaments and knots.  HACC: positions and velocities of the particles, in order of the cell
+ * where they end up. Nyx: their density in cells of the grid, a smoother baryon density with the log-normal
+ * tail of collapsed gas, its temperature, and a velocity.
  */
 #include "fields_common.h"
 
@@ -95,11 +97,12 @@ static void white_plane(void *arg, size_t z) {
 
 typedef struct shaping {
     cube c;
-    int first,
-        second; /* what the real and the imaginary part become: 0, 1, 2 a displacement, 3 the overdensity, -1 none */
+    int first, second; /* what the real and the imaginary part become: 0, 1, 2 a displacement, 3 the
+                          overdensity, -1 none */
 } shaping;
 
-/* Square root of the power at frequency k of a box some 60 Mpc wide: rises as k, bends at the horizon's scale, falls as k^-3 with a cut-off. */
+/* Square root of the power at frequency k of a box some 60 Mpc wide: rises as k, bends at the horizon's
+ * scale, falls as k^-3 with a cut-off. */
 static double amplitude(double k, double n) {
     double q = k / 7.0, cut = k / (0.35 * n);
     return sqrt(k) / (1 + q * q) * portable_exp(-cut * cut);
@@ -132,7 +135,8 @@ static void shape_plane(void *arg, size_t z) {
         }
 }
 
-/* Two quantities (see shaping) of the box as the real and imaginary part, scaled so that the first has the given root mean square.  NULL for lack of memory. */
+/* Two quantities (see shaping) of the box as the real and imaginary part, scaled so that the first has the
+ * given root mean square.  NULL for lack of memory. */
 static complex_number *make_gravity(size_t n, int first, int second, double rms, int nthreads) {
     complex_number *at = malloc(n * n * n * sizeof *at);
     shaping s = {{at, n, NULL, 0, 0}, first, second};
@@ -232,7 +236,8 @@ static uint64_t cell_of(const double place[3], uint64_t cells) {
 }
 
 /*
- * Particles are placed by threads, a batch at a time, and gathered one after another, so that their order and every sum stay the same.
+ * Particles are placed by threads, a batch at a time, and gathered one after another, so that their order and
+ * every sum stay the same.
  */
 enum { BATCH = 1 << 22, STRIDE = 1 << 12 };
 
@@ -266,8 +271,9 @@ static void place_batch(batch *b, uint64_t first, uint64_t end, int nthreads) {
 }
 
 /*
- * which: 0 to 2 positions x, y, z in Mpc of a 256 Mpc box, 3 to 5 velocities in km/s, with the motions inside knots.  Particles stand in the order of the
- * cell where they end up, eight or so a cell; the lattice's last ones are left out where the count asked for is no cube.
+ * which: 0 to 2 positions x, y, z in Mpc of a 256 Mpc box, 3 to 5 velocities in km/s, with the motions inside
+ * knots.  Particles stand in the order of the cell where they end up, eight or so a cell; the lattice's last
+ * ones are left out where the count asked for is no cube.
  */
 int fields_hacc(float *out, const uint64_t *dims, int which, int nthreads) {
     uint64_t wanted = dims[0], lattice = 1;

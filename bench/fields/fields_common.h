@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fields_common.h: what the generators share: numbers from a counter, smooth noise, and planes spread over threads.  Every value is a pure function of its
- * place and a seed, so neither threads nor machines change a bit.
+ * fields_common.h: what the generators share: numbers from a counter, smooth noise, and planes spread over
+ * threads.  Every value is a pure function of its place and a seed, so neither threads nor machines change a
+ * bit.
  */
 #ifndef CSZ_FIELDS_COMMON_H
 #define CSZ_FIELDS_COMMON_H
@@ -41,7 +42,8 @@ static inline double fields_clip(double x, double low, double high) {
 void fields_parallel(int nthreads, size_t n, void (*body)(void *arg, size_t i), void *arg);
 
 /*
- * A generator fills out (dims slowest first, their product of values) with quantity `which` of its family.  0, or -1 for lack of memory.
+ * A generator fills out (dims slowest first, their product of values) with quantity `which` of its family. 0,
+ * or -1 for lack of memory.
  */
 typedef int fields_generator(float *out, const uint64_t *dims, int which, int nthreads);
 fields_generator fields_hacc, fields_cesm, fields_hurricane, fields_nyx, fields_rtm, fields_miranda,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c: csz-fields, the generator on the command line: lists the fields, writes one, or checks all against the checksums that pin their bits.
+ * main.c: csz-fields, the generator on the command line: lists the fields, writes one, or checks all against
+ * the checksums that pin their bits.
  */
 #include "catalogue.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * matter.c: stand-ins for Miranda (a mixing layer between a heavy and a light fluid), QMCPACK (orbitals in a periodic cell: plane waves and bumps at the
- * atoms), RTM (the acoustic wave of examples/wave.c), and three synthetic fields of the bench.
+ * matter.c: stand-ins for Miranda (a mixing layer between a heavy and a light fluid), QMCPACK (orbitals in a
+ * periodic cell: plane waves and bumps at the atoms), RTM (the acoustic wave of examples/wave.c), and three
+ * synthetic fields of the bench.
  */
 #include "fields_common.h"
 
@@ -123,7 +124,8 @@ int fields_qmcpack(float *out, const uint64_t *dims, int which, int nthreads) {
 
 /* ---- RTM ---- */
 
-/* which: the published number of the snapshot.  Steps are scaled with the box, so that the front has come as far in it. */
+/* which: the published number of the snapshot.  Steps are scaled with the box, so that the front has come as
+ * far in it. */
 int fields_rtm(float *out, const uint64_t *dims, int which, int nthreads) {
     wave_setup setup = {(size_t)dims[0], (size_t)dims[1], (size_t)dims[2], 0, nthreads, NULL};
     setup.nsteps = (int)((uint64_t)which * dims[1] / 1100) + (which - 2800) / 10;
@@ -134,7 +136,8 @@ int fields_rtm(float *out, const uint64_t *dims, int which, int nthreads) {
 
 enum { WAVE, TEXTURE, SPARSE };
 
-/* Long waves, plus noise whose strength itself varies from place to place, as weather does over smooth climate. */
+/* Long waves, plus noise whose strength itself varies from place to place, as weather does over smooth
+ * climate. */
 static void texture_row(void *arg, size_t y) {
     const box *b = arg;
     for (size_t x = 0; x < b->nx; x++) {

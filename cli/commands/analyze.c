@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow and predictor, predicted and with --exact true, and why
- * auto does what it does.  Text for people; --json holds the histogram and the madograms besides.
+ * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow and
+ * predictor, predicted and with --exact true, and why auto does what it does.  Text for people; --json holds
+ * the histogram and the madograms besides.
  */
 #include "command.h"
 #include "csz_analyze.h"
@@ -20,7 +21,8 @@ static double ratio_of(const csz_analysis *a, uint64_t nbytes) {
 /* A figure that a field without elements does not have. */
 static double known(const csz_analysis *a, double figure) { return a->nelements ? figure : NAN; }
 
-/* Above this standard error a predicted ratio is shown as a range: that of sizes smaller and larger by a factor of two errors and one. */
+/* Above this standard error a predicted ratio is shown as a range: that of sizes smaller and larger by a
+ * factor of two errors and one. */
 static const double range_error = 0.3;
 
 static void print_predicted(const csz_analysis *a, const csz_workflow_size *size) {

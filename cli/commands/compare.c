@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.c: csz compare.  Two fields of the same type and dims, raw or .npy, and every figure of quality; with --bound the exit status
- * says whether every element keeps it.
+ * compare.c: csz compare.  Two fields of the same type and dims, raw or .npy, and every figure of quality;
+ * with --bound the exit status says whether every element keeps it.
  */
 #include "command.h"
 #include "hdf5/h5file.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.c: csz compress.  Frames are read, coded (with --verify: restored and compared) and written at the same time, a few in flight
- * whatever the field's size.  A bound that depends on the values' range takes a first pass over the field, for which
- * a pipe is spooled, and a size or ratio to reach takes several.  The output appears when everything has succeeded.
+ * compress.c: csz compress.  Frames are read, coded (with --verify: restored and compared) and written at the
+ * same time, a few in flight whatever the field's size.  A bound that depends on the values' range takes a
+ * first pass over the field, for which a pipe is spooled, and a size or ratio to reach takes several.  The
+ * output appears when everything has succeeded.
  */
 #include "command.h"
 #include "commands/fill.h"
@@ -268,8 +269,8 @@ static int fail_target(const compression *c) {
 }
 
 /*
- * Archives at one bound after the other until one has the size that was asked for.  Each is written for good, to be
- * given up where it does not fit, unless the output is a pipe or the archive is also verified.
+ * Archives at one bound after the other until one has the size that was asked for.  Each is written for good,
+ * to be given up where it does not fit, unless the output is a pipe or the archive is also verified.
  */
 static int reach_target(compression *c, const cli_output *output) {
     const int is_direct = cli_output_is_file(output) && !c->arguments->verify,

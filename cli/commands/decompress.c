@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.c: csz decompress.  Frames, or what of them a region needs, are read, restored and written at the same time, a few in flight
- * whatever the field's size.  The output appears when every checksum has agreed.
+ * decompress.c: csz decompress.  Frames, or what of them a region needs, are read, restored and written at
+ * the same time, a few in flight whatever the field's size.  The output appears when every checksum has
+ * agreed.
  */
 #include "command.h"
 #include "commands/many.h"
@@ -30,8 +31,8 @@ typedef struct selection {
 } selection;
 
 /*
- * A job restores a frame's part of a box.  A region of four dims, of which the two slowest are one in the archive, is a box for each index of
- * the slowest; any other is one box.
+ * A job restores a frame's part of a box.  A region of four dims, of which the two slowest are one in the
+ * archive, is a box for each index of the slowest; any other is one box.
  */
 typedef struct job {
     uint64_t box, frame;

@@ -6,9 +6,9 @@
 #include "terminal/args.h"
 
 /*
- * With a bound that depends on the range, which the value makes, the command stops: returns CLI_USAGE after the message.  So it does where --fill or the
- * file names another value, since that does not keep this one out of the range.  With an absolute bound a note is enough.  --fill none says
- * that every value is data.
+ * With a bound that depends on the range, which the value makes, the command stops: returns CLI_USAGE after
+ * the message.  So it does where --fill or the file names another value, since that does not keep this one
+ * out of the range.  With an absolute bound a note is enough.  --fill none says that every value is data.
  */
 int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *arguments, csz_type type,
                    const char *name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notes.h: lines about what was compressed and hardly meant so: a bound as large as the range, an archive, dims that became one. */
+/* notes.h: lines about what was compressed and hardly meant so: a bound as large as the range, an archive,
+ * dims that became one. */
 #ifndef CLI_NOTES_H
 #define CLI_NOTES_H
 

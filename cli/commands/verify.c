@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verify.c: csz verify.  The archive is restored and held against the original, frame by frame and element by element, with the
- * bound that it stores and with the one that was asked for; type, dims and fill value are the archive's.
+ * verify.c: csz verify.  The archive is restored and held against the original, frame by frame and element by
+ * element, with the bound that it stores and with the one that was asked for; type, dims and fill value are
+ * the archive's.
  */
 #include "command.h"
 #include "terminal/message.h"

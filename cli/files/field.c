@@ -50,7 +50,8 @@ int cli_fail_undescribed(const char *name, const unsigned char *start, size_t nb
                               : (has_dims ? "-t f32 or -t f64" : "-t f32 or -t f64, and -d, slowest first"));
 }
 
-/* Values in memory of their own, in this machine's byte order, and in C order where npy says that they are not. */
+/* Values in memory of their own, in this machine's byte order, and in C order where npy says that they are
+ * not. */
 static int copy_values(cli_field *field, int is_swapped, const cli_npy *npy) {
     field->copy = malloc(field->nbytes ? field->nbytes : 1);
     if (!field->copy) return cli_fail_memory(field->input.name, field->nbytes);

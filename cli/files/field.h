@@ -27,7 +27,8 @@ typedef struct cli_field {
     int ndim;   /* of a dataset, that are not 1, as the file has them; field has at most four */
 } cli_field;
 
-/* What the caller knows, and the type that a raw file's name tells where the caller does not: velocity.f32, velocity.f64. */
+/* What the caller knows, and the type that a raw file's name tells where the caller does not: velocity.f32,
+ * velocity.f64. */
 cli_expected cli_expected_of(const cli_expected *expected, const char *path);
 
 /* A file that is no raw field of its size: 1 after the message if it is an archive. */

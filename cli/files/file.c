@@ -118,7 +118,8 @@ int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes)
         result = cli_fail_usage("standard input is a terminal; give a file, or pipe the data in");
         goto done;
     }
-    /* A size of 0 may also mean a file whose size nobody knows, as in /proc; offsets arise from redirection. */
+    /* A size of 0 may also mean a file whose size nobody knows, as in /proc; offsets arise from redirection.
+     */
     if (S_ISREG(input->status.st_mode) && input->status.st_size > 0 &&
         (uintmax_t)input->status.st_size <= SIZE_MAX && lseek(descriptor, 0, SEEK_CUR) == 0) {
         size_t nbytes = (size_t)input->status.st_size;

@@ -25,7 +25,8 @@ const char *cli_input_name(const char *path); /* for messages */
 int cli_path_has_suffix(const char *path, const char *suffix);
 int cli_path_is_regular(const char *path); /* a file, not a pipe, which is read once */
 
-/* 1 if the bytes, a file's first ones, begin as an archive does; of a path: 1 if it is a regular file that does. */
+/* 1 if the bytes, a file's first ones, begin as an archive does; of a path: 1 if it is a regular file that
+ * does. */
 int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes);
 int cli_path_is_archive(const char *path);
 
@@ -36,7 +37,8 @@ int cli_path_is_archive(const char *path);
  */
 enum { CLI_INPUT_SURPLUS_NBYTES = 10 + 65535 + 1 };
 int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes);
-/* Fails where a mapped file has become shorter: of its last page the part behind its end then reads as zeros, without a signal. */
+/* Fails where a mapped file has become shorter: of its last page the part behind its end then reads as zeros,
+ * without a signal. */
 int cli_input_check(const cli_input *input);
 void cli_input_release(cli_input *input); /* zeroed ones are allowed */
 

@@ -46,7 +46,8 @@ static char *with_suffix(const char *path) {
     return name;
 }
 
-/* The output's name: the input's, in the folder of outputs where there is one; below it as the tree has it. */
+/* The output's name: the input's, in the folder of outputs where there is one; below it as the tree has it.
+ */
 static int name_output(char **output, const listing *l, const char *path, const char *below) {
     const char *folder = l->inputs->output_folder;
     const int compresses = l->command == CLI_COMPRESS;

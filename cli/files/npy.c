@@ -287,7 +287,8 @@ int cli_npy_parse_start(cli_npy *npy, const unsigned char *bytes, size_t nbytes,
     return CLI_DONE;
 }
 
-/* Blocks of the first and the last dim, so that both sides are read and written in runs.  size is known where this is called: each copy is one move. */
+/* Blocks of the first and the last dim, so that both sides are read and written in runs.  size is known where
+ * this is called: each copy is one move. */
 static inline void reorder_values(unsigned char *to, const unsigned char *from, const uint64_t *dims,
                                   int ndim, size_t size) {
     enum { BLOCK = 32 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * npy.h: NumPy's .npy files (format versions 1.0 to 3.0), as far as fields need them: f4 and f8 in either order.
- * What a file says is never trusted: every length is checked against the bytes that are there.
+ * npy.h: NumPy's .npy files (format versions 1.0 to 3.0), as far as fields need them: f4 and f8 in either
+ * order. What a file says is never trusted: every length is checked against the bytes that are there.
  */
 #ifndef CLI_NPY_H
 #define CLI_NPY_H
@@ -26,11 +26,13 @@ int cli_npy_has_magic(const unsigned char *bytes, size_t nbytes);
 /* Returns CLI_DONE, or an exit status after the message. */
 int cli_npy_parse(cli_npy *npy, const unsigned char *bytes, size_t nbytes, const char *name);
 
-/* The same from the file's first bytes alone; total_nbytes is the whole file's size, UINT64_MAX where nobody knows it. */
+/* The same from the file's first bytes alone; total_nbytes is the whole file's size, UINT64_MAX where nobody
+ * knows it. */
 int cli_npy_parse_start(cli_npy *npy, const unsigned char *start, size_t start_nbytes, uint64_t total_nbytes,
                         const char *name);
 
-/* Brings the values of a file in Fortran order into C order; `to` and `from` hold npy->data_nbytes, of any alignment. */
+/* Brings the values of a file in Fortran order into C order; `to` and `from` hold npy->data_nbytes, of any
+ * alignment. */
 void cli_npy_reorder(void *to, const void *from, const cli_npy *npy);
 
 /* Refuses a file that is not what the caller expects. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.c: writing results.  Steps for a regular file: create a file without a name in its folder, write, give
- * it the mode the file had (or the one umask leaves), fsync, give it its name, fsync the folder.  A kill at any
- * instant leaves the old file or the new one, and no part of one: a nameless file goes with the process.  Where
- * there are none (NFS, a writer that wants a path), it is a hidden file that is renamed.  A symbolic link is
- * replaced, not followed: what it points to is not ours to change.
+ * output.c: writing results.  Steps for a regular file: create a file without a name in its folder, write,
+ * give it the mode the file had (or the one umask leaves), fsync, give it its name, fsync the folder.  A kill
+ * at any instant leaves the old file or the new one, and no part of one: a nameless file goes with the
+ * process.  Where there are none (NFS, a writer that wants a path), it is a hidden file that is renamed.  A
+ * symbolic link is replaced, not followed: what it points to is not ours to change.
  */
 #include "files/output.h"
 
@@ -183,7 +183,8 @@ static int link_open(int descriptor, const char *path) {
     return linkat(AT_FDCWD, open_name(name, descriptor), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
-/* Gives the nameless file its name and returns 0, or an errno.  No system replaces a file so: it gets a hidden name first. */
+/* Gives the nameless file its name and returns 0, or an errno.  No system replaces a file so: it gets a
+ * hidden name first. */
 static int name_file(int descriptor, const char *path, int may_replace) {
     char hidden[PATH_MAX], end[8];
     int error = link_open(descriptor, path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.c: a field's values.  A file is .npy if it is called so, or if it starts as one does and its size is not the one that type and
- * dims imply; a pipe, whose size nobody knows beforehand, if it starts as one does.  Everything else is raw.  Of a .npy file in Fortran order a temporary
- * copy in C order is read.
+ * source.c: a field's values.  A file is .npy if it is called so, or if it starts as one does and its size is
+ * not the one that type and dims imply; a pipe, whose size nobody knows beforehand, if it starts as one does.
+ * Everything else is raw.  Of a .npy file in Fortran order a temporary copy in C order is read.
  */
 #include "files/source.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h: a field's values, frame by frame, from a raw or .npy file, a dataset of an HDF5 file or a pipe, in this machine's byte order; and an archive's frames
- * likewise.  Neither is ever in memory as a whole, but for datasets that memory is plenty for.
+ * source.h: a field's values, frame by frame, from a raw or .npy file, a dataset of an HDF5 file or a pipe,
+ * in this machine's byte order; and an archive's frames likewise.  Neither is ever in memory as a whole, but
+ * for datasets that memory is plenty for.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
@@ -21,16 +22,19 @@ typedef struct cli_source {
 } cli_source;
 
 /* Each returns CLI_DONE, or an exit status after the message. */
-/* memory_limit is the one given, 0 for none: then a dataset of at most a quarter of the free memory is held, whose chunks are so read once. */
+/* memory_limit is the one given, 0 for none: then a dataset of at most a quarter of the free memory is held,
+ * whose chunks are so read once. */
 int cli_source_open(cli_source *source, const char *path, const cli_expected *expected,
                     uint64_t memory_limit);
 void cli_source_close(cli_source *source); /* zeroed ones are allowed */
 
-/* 1 if the frames' values follow each other in the field, so that a pipe serves as it is; else, and for two passes, it is spooled. */
+/* 1 if the frames' values follow each other in the field, so that a pipe serves as it is; else, and for two
+ * passes, it is spooled. */
 int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan);
 int cli_source_spool(cli_source *source);
 
-/* The whole field's range, and what it says of a fill value, in pieces: of a dataset frames, else smaller ones. */
+/* The whole field's range, and what it says of a fill value, in pieces: of a dataset frames, else smaller
+ * ones. */
 int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *source,
                      const csz_options *options, const csz_plan *plan, const csz_layout *shape);
 
@@ -77,8 +81,8 @@ int cli_archive_source_read(cli_archive_source *source, uint64_t i, const csz_fr
 int cli_archive_source_end(cli_archive_source *source);
 
 /*
- * Runs over all frames with bounded memory, work on each in any order and by several threads; then looks at the end.  seconds and backend
- * of the library go to run.
+ * Runs over all frames with bounded memory, work on each in any order and by several threads; then looks at
+ * the end.  seconds and backend of the library go to run.
  */
 struct cli_arguments;
 struct cli_run;

@@ -34,7 +34,8 @@ int cli_stream_open(cli_stream *s, const char *path) {
         cli_stream_close(s);
         return status;
     }
-    /* A size of 0 may also mean a file whose size nobody knows, as in /proc; offsets arise from redirection. */
+    /* A size of 0 may also mean a file whose size nobody knows, as in /proc; offsets arise from redirection.
+     */
     if (S_ISREG(s->status.st_mode) && s->status.st_size > 0 && lseek(s->descriptor, 0, SEEK_CUR) == 0) {
         s->is_seekable = 1;
         s->nbytes = (uint64_t)s->status.st_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h: bytes of a file or a pipe, read as they are needed instead of mapped or held.  A file can be read anywhere; a pipe only once and in
- * order, unless it is spooled to a temporary file first.
+ * stream.h: bytes of a file or a pipe, read as they are needed instead of mapped or held.  A file can be read
+ * anywhere; a pipe only once and in order, unless it is spooled to a temporary file first.
  */
 #ifndef CLI_STREAM_H
 #define CLI_STREAM_H
@@ -37,7 +37,8 @@ int cli_stream_read(cli_stream *stream, void *buffer, size_t nbytes, size_t *nby
 /* Makes a file of a pipe's rest, a temporary one.  Stops with one byte beyond most_nbytes. */
 int cli_stream_spool(cli_stream *stream, uint64_t most_nbytes);
 
-/* A nameless file that goes with the process: in memory for at most 16 MiB, else in $TMPDIR or /var/tmp; -1 after the message. */
+/* A nameless file that goes with the process: in memory for at most 16 MiB, else in $TMPDIR or /var/tmp; -1
+ * after the message. */
 int cli_temporary_open(uint64_t nbytes);
 
 #endif

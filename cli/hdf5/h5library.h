@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5library.h: what h5read.c and h5write.c share: HDF5's functions, called through a table filled by dlopen and dlsym, and the way from a name to an open
- * file.  Others use h5file.h.
+ * h5library.h: what h5read.c and h5write.c share: HDF5's functions, called through a table filled by dlopen
+ * and dlsym, and the way from a name to an open file.  Others use h5file.h.
  */
 #ifndef CLI_H5LIBRARY_H
 #define CLI_H5LIBRARY_H
@@ -152,7 +152,8 @@ void cli_h5_release(hid_t id);
 /* Which of the types csz knows; 0 if it is none. */
 int cli_h5_take_type(csz_type *type, hid_t id);
 
-/* Refuses a dataset whose filters are not here, or whose chunks are not those that csz's own filter was told. */
+/* Refuses a dataset whose filters are not here, or whose chunks are not those that csz's own filter was told.
+ */
 struct cli_h5_location;
 int cli_h5_check_filters(hid_t dataset, csz_type type, const struct cli_h5_location *at);
 
@@ -165,10 +166,12 @@ int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const s
 hid_t cli_h5_scale_of(hid_t dataset, int dim);
 int cli_h5_is_scale(hid_t dataset);
 
-/* Makes a dataset a scale; without_variable: a dim of netCDF that has no coordinates, of this extent.  1 if it is done. */
+/* Makes a dataset a scale; without_variable: a dim of netCDF that has no coordinates, of this extent.  1 if
+ * it is done. */
 int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent);
 
-/* Attaches a scale to each dim, -1 for none: in the dataset's list of scales and in each scale's list of datasets.  1 if it is done. */
+/* Attaches a scale to each dim, -1 for none: in the dataset's list of scales and in each scale's list of
+ * datasets.  1 if it is done. */
 int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank);
 
 /* Gives all dims of an old scale to the dataset that replaces it.  1 if it is done. */

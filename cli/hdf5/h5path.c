@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5path.c: names of datasets, FILE:DATASET, and what follows from them on a command line.  Looks at a file's first bytes
- * and needs no HDF5, so it is there in every build; one without HDF5 also has the refusals below.
+ * h5path.c: names of datasets, FILE:DATASET, and what follows from them on a command line.  Looks at a file's
+ * first bytes and needs no HDF5, so it is there in every build; one without HDF5 also has the refusals below.
  */
 #include "hdf5/h5file.h"
 
@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 /*
- * The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it.  What is no regular file is not opened: to open a
- * named pipe and close it again releases its writer, whose data is lost.
+ * The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it.  What is no
+ * regular file is not opened: to open a named pipe and close it again releases its writer, whose data is
+ * lost.
  */
 cli_h5_kind cli_h5_kind_of(const char *file) {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5read.c: datasets of HDF5 files as native floats: whole, or a frame's box at a time, and their fill values.
+ * h5read.c: datasets of HDF5 files as native floats: whole, or a frame's box at a time, and their fill
+ * values.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -21,7 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "a, b, c": what a group holds, as far as it fits, each with the group's name before it unless that is the root. */
+/* "a, b, c": what a group holds, as far as it fits, each with the group's name before it unless that is the
+ * root. */
 static void list_names(char *text, size_t nbytes, hid_t file, const char *group) {
     H5G_info_t info;
     size_t n = 0, group_nchars = strlen(group);
@@ -163,8 +165,8 @@ static int take_dims(csz_field *field, cli_h5_dataset *d) {
 }
 
 /*
- * HDF5 takes what a filter returns for a whole chunk without looking at its size, and the filter is told the chunk by cd_values
- * alone: these must agree with the layout, or HDF5 would read beyond the chunk.
+ * HDF5 takes what a filter returns for a whole chunk without looking at its size, and the filter is told the
+ * chunk by cd_values alone: these must agree with the layout, or HDF5 would read beyond the chunk.
  */
 static int describes_chunks(const unsigned *words, size_t n, hid_t dcpl, csz_type type) {
     csz_hdf5_chunk chunk;
@@ -226,10 +228,11 @@ static void measure_chunk(cli_h5_dataset *d) {
 }
 
 /*
- * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run: with chunks across the slow dims that is
- * element by element.  The dataset is opened again with room for one chunk, as each is read once, or once for each frame; of those beyond 256 MiB, whose
- * copy would weigh, the runs are read as they are.  The weight is HDF5's own: with 1 it would never drop a chunk that was read in part, as those are
- * that frames share, whatever the room.
+ * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run: with chunks
+ * across the slow dims that is element by element.  The dataset is opened again with room for one chunk, as
+ * each is read once, or once for each frame; of those beyond 256 MiB, whose copy would weigh, the runs are
+ * read as they are.  The weight is HDF5's own: with 1 it would never drop a chunk that was read in part, as
+ * those are that frames share, whatever the room.
  */
 enum { USUAL_CACHE_NBYTES = 1 << 20, MOST_CACHE_NBYTES = 1 << 28 };
 static void widen_cache(cli_h5_dataset *d) {
@@ -246,7 +249,8 @@ static void widen_cache(cli_h5_dataset *d) {
 uint64_t cli_h5_nbytes(const cli_h5_dataset *d) {
     const uint64_t library_nbytes = (uint64_t)8 << 20; /* HDF5, its tables and its usual cache, rounded up */
     if (!d) return 0;
-    /* the chunk in the cache, which leaves when the next has been read; that one as stored, and as a filter makes it */
+    /* the chunk in the cache, which leaves when the next has been read; that one as stored, and as a filter
+     * makes it */
     if (d->has_filters) return library_nbytes + 3 * d->chunk_nbytes;
     return library_nbytes + (d->chunk_nbytes > MOST_CACHE_NBYTES ? 0 : 2) * d->chunk_nbytes;
 }
@@ -327,8 +331,9 @@ static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *
 }
 
 /*
- * A frame's box is one of the dataset's where at most three dims are not 1.  Else the frame's slowest dim counts through all dims but the last two: rows of the
- * third last, and where they are whole as many as the fourth last has.
+ * A frame's box is one of the dataset's where at most three dims are not 1.  Else the frame's slowest dim
+ * counts through all dims but the last two: rows of the third last, and where they are whole as many as the
+ * fourth last has.
  */
 int cli_h5_read_box(const cli_h5_dataset *d, void *values, const csz_frame *f) {
     hsize_t begin[H5S_MAX_RANK], n[H5S_MAX_RANK];
@@ -407,8 +412,8 @@ static fill_found read_fill_attribute(double *fill, hid_t dataset, const char *n
 }
 
 /*
- * The dataset's own: what netCDF's default fill value is.  0 does not count: it is HDF5's value for whatever nobody wrote,
- * and real data hold it.
+ * The dataset's own: what netCDF's default fill value is.  0 does not count: it is HDF5's value for whatever
+ * nobody wrote, and real data hold it.
  */
 static int read_fill_property(double *fill, hid_t dataset) {
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
@@ -421,8 +426,8 @@ static int read_fill_property(double *fill, hid_t dataset) {
 }
 
 /*
- * In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is missing.  So are two that
- * differ: an archive has one fill value, and the other would count as data.
+ * In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is
+ * missing.  So are two that differ: an archive has one fill value, and the other would count as data.
  */
 int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
     static const char *const names[] = {"_FillValue", "missing_value"};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5write.c: a field as a dataset of an HDF5 file.  It is written into a copy of the file, which replaces the file in one step.
+ * h5write.c: a field as a dataset of an HDF5 file.  It is written into a copy of the file, which replaces the
+ * file in one step.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -96,9 +97,10 @@ int cli_h5_check_output(const cli_output *output) {
 }
 
 /*
- * Makes writers take turns, from looking at the file until the new one has its name: each copies the file and replaces it, so the last of two
- * at once would undo the other.  The folder is locked and not the file: HDF5 locks files itself, and a program that only reads one
- * must neither be kept from it nor keep us waiting; and the file may not be there yet.  -1 where the folder cannot be locked.
+ * Makes writers take turns, from looking at the file until the new one has its name: each copies the file and
+ * replaces it, so the last of two at once would undo the other.  The folder is locked and not the file: HDF5
+ * locks files itself, and a program that only reads one must neither be kept from it nor keep us waiting; and
+ * the file may not be there yet.  -1 where the folder cannot be locked.
  */
 static int lock_folder(const char *file) {
     const char *slash = strrchr(file, '/');
@@ -123,7 +125,8 @@ typedef struct addition {
     int drops_attributes; /* of the dataset that is replaced */
 } addition;
 
-/* Whether another program, or another machine, has put something in the file's place or written to it since it was copied. */
+/* Whether another program, or another machine, has put something in the file's place or written to it since
+ * it was copied. */
 static int is_changed(const addition *added) {
     struct stat now;
     const struct stat *before = &added->before;
@@ -199,7 +202,8 @@ static int read_values(int descriptor, uint64_t offset, void *to, size_t nbytes)
     return 1;
 }
 
-/* At most PIECE_NBYTES at a time, contiguous in the dataset: the dims before axis are walked through, axis is cut, those behind it are whole. */
+/* At most PIECE_NBYTES at a time, contiguous in the dataset: the dims before axis are walked through, axis is
+ * cut, those behind it are whole. */
 static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *added) {
     enum { PIECE_NBYTES = 4 << 20 };
     static double piece[PIECE_NBYTES / sizeof(double)];

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A number in the line of a file that begins with key, or the file's first number where key is ""; UINT64_MAX: none. */
+/* A number in the line of a file that begins with key, or the file's first number where key is "";
+ * UINT64_MAX: none. */
 static uint64_t number_in(const char *path, const char *key) {
     char line[256];
     unsigned long long value = 0;

@@ -580,7 +580,8 @@ int cli_arguments_check_available(const cli_arguments *arguments) {
 }
 
 int cli_arguments_check_fill(const cli_arguments *arguments, csz_type type) {
-    /* From FLT_MAX and half a step on, a number rounds to infinity: 3.4028235e38, a common fill value, does not. */
+    /* From FLT_MAX and half a step on, a number rounds to infinity: 3.4028235e38, a common fill value, does
+     * not. */
     if (arguments->options.has_fill && type == CSZ_F32 && isfinite(arguments->options.fill) &&
         fabs(arguments->options.fill) >= 0x1.ffffffp127)
         return cli_fail_usage("fill value %g does not fit f32; give the value as it stands in the data",

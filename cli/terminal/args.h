@@ -70,7 +70,8 @@ typedef struct cli_arguments {
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
 
-/* Reads what follows the subcommand's name; argv may be reordered.  CLI_DONE, or CLI_USAGE after the message. */
+/* Reads what follows the subcommand's name; argv may be reordered.  CLI_DONE, or CLI_USAGE after the message.
+ */
 int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
                         int npaths_wanted, int argc, char **argv);
 
@@ -82,7 +83,8 @@ void cli_arguments_print_only(FILE *stream, cli_command command,
 /* Threads, backend and memory limit as options of decompressing. */
 csz_decompress_options cli_arguments_decoding(const cli_arguments *arguments);
 
-/* Refuses a backend or a final pass that this build or this machine lacks.  Returns CLI_DONE or CLI_FAILED. */
+/* Refuses a backend or a final pass that this build or this machine lacks.  Returns CLI_DONE or CLI_FAILED.
+ */
 int cli_arguments_check_available(const cli_arguments *arguments);
 
 /* Refuses a fill value that the field's type cannot hold.  Returns CLI_DONE or CLI_USAGE. */

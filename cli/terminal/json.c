@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing overlong). */
+/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing
+ * overlong). */
 static int utf8_nbytes(const unsigned char *text, size_t nbytes) {
     unsigned lead = text[0], low = 0x80, high = 0xBF;
     int n;

@@ -17,7 +17,8 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 #define CLI_PRINTF
 #endif
 
-/* The program that speaks, csz unless this is called: its name, and what stands before each line.  Both are kept as they are. */
+/* The program that speaks, csz unless this is called: its name, and what stands before each line.  Both are
+ * kept as they are. */
 void cli_program_set(const char *name, const char *prefix);
 const char *cli_program(void);
 
@@ -31,8 +32,8 @@ void cli_note(const char *format, ...) CLI_PRINTF;
 void cli_quiet(void);
 
 /*
- * With on, a message is kept instead of printed, and only the first: threads that fail together, or because one did, say one thing.
- * With off, it is printed.
+ * With on, a message is kept instead of printed, and only the first: threads that fail together, or because
+ * one did, say one thing. With off, it is printed.
  */
 void cli_fail_defer(int on);
 

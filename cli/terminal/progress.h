@@ -23,7 +23,8 @@ void cli_progress_open(const char *verb, uint64_t nbytes_total);
 void cli_progress_draw(uint64_t nbytes_done); /* often: it draws ten times a second */
 void cli_progress_clear(void);                /* before other lines; the next draw brings it back */
 
-/* In a process of a pool nothing is drawn; the share done of the stage with this verb goes here, in 1/65536. */
+/* In a process of a pool nothing is drawn; the share done of the stage with this verb goes here, in 1/65536.
+ */
 void cli_progress_share(_Atomic uint32_t *share, const char *verb);
 
 double cli_seconds_now(void); /* monotonic */

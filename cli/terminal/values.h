@@ -16,16 +16,16 @@ typedef struct cli_region {
     uint64_t begin[CSZ_MAX_NDIM], end[CSZ_MAX_NDIM];
 } cli_region;
 
-/* Reads decimal digits at *text and moves past them: 1 done, 0 there are none, -1 the number exceeds 64 bits. */
+/* Reads decimal digits at *text and moves past them: 1 done, 0 there are none, -1 the number exceeds 64 bits.
+ */
 int cli_parse_digits(uint64_t *value, const char **text);
 
 int cli_parse_u64(uint64_t *value, const char *text);
 int cli_parse_double(double *value, const char *text); /* inf and nan too; 1e-400 becomes 0 */
 int cli_parse_type(csz_type *type, const char *text);  /* "f32", and what NumPy and C call it */
-int cli_parse_dims(
-    csz_field *field, int *ngiven,
-    const char *text); /* "512x512x512", "512,512,512"; of more than four the slowest become one; -1 where
-                          more than 64 bits are needed */
+int cli_parse_dims(csz_field *field, int *ngiven,
+                   const char *text); /* "512x512x512", "512,512,512"; of more than four the slowest become
+                                         one; -1 where more than 64 bits are needed */
 int cli_parse_region(cli_region *region, const char *text); /* "0:8,:,4:" */
 int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2G": binary multiples */
 int cli_parse_size(uint64_t *nbytes,
@@ -36,7 +36,8 @@ int cli_parse_zstd(int *level, const char *text); /* "zstd", "zstd:LEVEL", "LEVE
 int cli_field_count(uint64_t *nelements, const csz_field *field);
 size_t cli_type_nbytes(csz_type type);
 
-/* 1 if fields of these dims have their elements in the same order and are compressed alike: dims of 1 do not count, and the two slowest of four others are one. */
+/* 1 if fields of these dims have their elements in the same order and are compressed alike: dims of 1 do not
+ * count, and the two slowest of four others are one. */
 int cli_dims_agree(const csz_field *a, const csz_field *b);
 
 /* Raw files and .npy files that are written are little-endian; so must values be turned on this machine? */

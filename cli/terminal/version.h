@@ -3,7 +3,8 @@
 #ifndef CLI_VERSION_H
 #define CLI_VERSION_H
 
-/* A line each on standard output: the program's version, the format's, the CPU's instruction set, zstd, CUDA. */
+/* A line each on standard output: the program's version, the format's, the CPU's instruction set, zstd, CUDA.
+ */
 void cli_version_print(void);
 
 /* A note if the environment asks for an instruction set that is not there. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c: the command csz-mpi, started by mpirun: raw and .npy files to archives and back by many ranks, each with its box.  Options are
- * those of csz, read by its parser; a failure is one line and a non-zero exit on every rank.
+ * main.c: the command csz-mpi, started by mpirun: raw and .npy files to archives and back by many ranks, each
+ * with its box.  Options are those of csz, read by its parser; a failure is one line and a non-zero exit on
+ * every rank.
  */
 #include "agreement.h"
 #include "commands/fill.h"
@@ -31,7 +32,8 @@ typedef struct command_row {
     const char *synopsis, *description, *examples;
 } command_row;
 
-/* raw_seconds: what this rank took to read or write its box of the field; is_within: they are part of the others. */
+/* raw_seconds: what this rank took to read or write its box of the field; is_within: they are part of the
+ * others. */
 static void print_report(const cli_arguments *a, const csz_mpi_report *r, const csz_info *info,
                          double raw_seconds, const char *verb, int is_within) {
     char field[CLI_NBYTES_TEXT_NBYTES], archive[CLI_NBYTES_TEXT_NBYTES], rest[CLI_NBYTES_TEXT_NBYTES];
@@ -59,7 +61,8 @@ static uint64_t library_limit(uint64_t limit) {
     return limit == 0 ? 0 : limit > RANK_BASE_NBYTES ? limit - RANK_BASE_NBYTES : 1;
 }
 
-/* The limit that was given; without one none, unless the node's boxes would take more than half of what is free. */
+/* The limit that was given; without one none, unless the node's boxes would take more than half of what is
+ * free. */
 static uint64_t limit_for(const cli_arguments *a, size_t nbytes) {
     const uint64_t share = cli_memory_free() / 2 / (uint64_t)csz_mpi_node_nranks(MPI_COMM_WORLD);
     if (a->memory_limit) return a->memory_limit;
@@ -83,8 +86,9 @@ typedef struct compressing {
 } compressing;
 
 /*
- * Adds the whole file to what rank 0 knows of fill values: a sample, for which a few thousand pages are read, or all values where the library has asked for
- * that.  Mapped a window at a time, for memory counts what is mapped.  Not of a file whose byte order is not this machine's.
+ * Adds the whole file to what rank 0 knows of fill values: a sample, for which a few thousand pages are read,
+ * or all values where the library has asked for that.  Mapped a window at a time, for memory counts what is
+ * mapped.  Not of a file whose byte order is not this machine's.
  */
 static void watch_file(csz_fill_watch *watch, const cli_source *s, const csz_options *options) {
     enum { WINDOW_NBYTES = 1 << 23 }; /* a multiple of every page size */
@@ -282,7 +286,8 @@ static int is_same_file(const char *a, const char *b) {
            one.st_ino == other.st_ino;
 }
 
-/* 1 for "-", for what is there and no regular file, though behind links, and for names of descriptors, which may lead to one. */
+/* 1 for "-", for what is there and no regular file, though behind links, and for names of descriptors, which
+ * may lead to one. */
 static int is_no_file(const char *path) {
     struct stat status;
     return strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0 ||
@@ -363,7 +368,8 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     char prefix[32] = "csz-mpi";
-    cli_signals_setup(); /* a file that may not grow is a write that fails; what ends a rank removes its hidden file */
+    cli_signals_setup(); /* a file that may not grow is a write that fails; what ends a rank removes its
+                            hidden file */
     MPI_Init(&argc, &argv);
     if (my_rank() != 0) snprintf(prefix, sizeof prefix, "csz-mpi: rank %d", my_rank());
     cli_program_set("csz-mpi", prefix);

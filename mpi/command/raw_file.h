@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * raw_file.h: the fields that csz-mpi reads and writes: raw or .npy files of the whole field, of which each rank reads or writes its box.
- * Each returns CLI_DONE, or the exit status after the message, on every rank, unless it says otherwise.
+ * raw_file.h: the fields that csz-mpi reads and writes: raw or .npy files of the whole field, of which each
+ * rank reads or writes its box. Each returns CLI_DONE, or the exit status after the message, on every rank,
+ * unless it says otherwise.
  */
 #ifndef CSZ_MPI_COMMAND_RAW_FILE_H
 #define CSZ_MPI_COMMAND_RAW_FILE_H

@@ -61,8 +61,8 @@ static int join_ranks(csz_metrics *all, const csz_metrics *mine) {
 }
 
 /*
- * Each rank restores its box from the hidden file.  CLI_DONE if every value of the field keeps the bound and the
- * field what was asked for, and all tells of all ranks; else the exit status after the message.
+ * Each rank restores its box from the hidden file.  CLI_DONE if every value of the field keeps the bound and
+ * the field what was asked for, and all tells of all ranks; else the exit status after the message.
  */
 static int verify_archive(csz_metrics *all, verification *v, const char *unverified, const cli_arguments *a,
                           csz_context *context, const csz_mpi_box *box, uint64_t memory_limit) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parallel_hdf5.c: several ranks write one dataset through the HDF5 filter, collectively, each its slab, which does not end where a chunk does;
- * the last of three or more ranks has nothing to write and takes part.  `parallel_hdf5 write|read FILE BOUND`: reading, every rank takes
- * another part and holds it against the bound.
+ * parallel_hdf5.c: several ranks write one dataset through the HDF5 filter, collectively, each its slab,
+ * which does not end where a chunk does; the last of three or more ranks has nothing to write and takes part.
+ * `parallel_hdf5 write|read FILE BOUND`: reading, every rank takes another part and holds it against the
+ * bound.
  */
 #include <hdf5.h>
 #include <math.h>

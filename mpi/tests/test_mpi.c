@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi.c: run by 1 to 5 ranks.  Whatever the boxes, the archive has the bytes of csz_compress of the whole field, and any boxes read it back;
- * what is wrong on one rank is an error on all, and leaves nothing behind.  `test_mpi kill MS PATH`: rank 1 kills itself MS milliseconds into a
- * compression.  `test_mpi device`: boxes in device memory, where there is a GPU or its emulator.
+ * test_mpi.c: run by 1 to 5 ranks.  Whatever the boxes, the archive has the bytes of csz_compress of the
+ * whole field, and any boxes read it back; what is wrong on one rank is an error on all, and leaves nothing
+ * behind.  `test_mpi kill MS PATH`: rank 1 kills itself MS milliseconds into a compression.  `test_mpi
+ * device`: boxes in device memory, where there is a GPU or its emulator.
  */
 #include "csz_cuda.h"
 #include "shared.h"
@@ -185,7 +186,8 @@ static void several_frames(csz_predictor predictor) {
     check_field(&field, &o);
 }
 
-/* Memory for one piece on its way and one frame: less is refused, by the number that the refusal tells, and no byte is another. */
+/* Memory for one piece on its way and one frame: less is refused, by the number that the refusal tells, and
+ * no byte is another. */
 static void a_limit_changes_no_byte(void) {
     const csz_field field = {CSZ_F32, 4, {3, 45, 500, 510}};
     csz_mpi_box *boxes = malloc((size_t)nranks * sizeof *boxes);

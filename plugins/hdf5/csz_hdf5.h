@@ -10,9 +10,9 @@
  *     size_t n = csz_hdf5_pack(cd_values, &settings);
  *     H5Pset_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_MANDATORY, n, cd_values);
  *
- * A relative bound and a PSNR hold chunk by chunk, each with the range of its own values; docs/hdf5.md says how to
- * make them hold for a whole dataset.  Without cd_values the filter keeps every bit, of any type: NCO gives the
- * filter of one variable to others without its settings, and no bound may be invented there.
+ * A relative bound and a PSNR hold chunk by chunk, each with the range of its own values; docs/hdf5.md says
+ * how to make them hold for a whole dataset.  Without cd_values the filter keeps every bit, of any type: NCO
+ * gives the filter of one variable to others without its settings, and no bound may be invented there.
  */
 #ifndef CSZ_HDF5_H
 #define CSZ_HDF5_H
@@ -32,8 +32,8 @@ extern "C" {
 
 /*
  * The words of cd_values.  A double takes two: its low 32 bits, then its high ones, on every machine.  A user
- * gives words 0 to 2, 0 to 3, 0 to 4, 0 to 6 or none; what is left out is 0.  The filter adds the others when a dataset
- * is created, and replaces them when its settings are used again for another dataset.
+ * gives words 0 to 2, 0 to 3, 0 to 4, 0 to 6 or none; what is left out is 0.  The filter adds the others when
+ * a dataset is created, and replaces them when its settings are used again for another dataset.
  */
 enum {
     CSZ_HDF5_MODE = 0,       /* bits 0-7: csz_bound_mode; bit 8: CSZ_HDF5_OPTIONAL; or CSZ_HDF5_EXACT */
@@ -49,9 +49,9 @@ enum {
 };
 
 /*
- * In word 0: datasets that cannot be compressed (integers, text) are stored as they are, for tools that apply a filter to
- * everything.  Without this bit they are refused.  For floats the filter is always mandatory, whatever the program asked
- * for, so that nothing is stored uncompressed in silence.
+ * In word 0: datasets that cannot be compressed (integers, text) are stored as they are, for tools that apply
+ * a filter to everything.  Without this bit they are refused.  For floats the filter is always mandatory,
+ * whatever the program asked for, so that nothing is stored uncompressed in silence.
  */
 #define CSZ_HDF5_OPTIONAL 0x100u
 
@@ -141,7 +141,8 @@ static inline int csz_hdf5_is_empty(const unsigned *cd_values, size_t n) {
 }
 
 /*
- * The user's part of any form.  NULL, or what is wrong in one phrase; untrusted input is checked word by word.
+ * The user's part of any form.  NULL, or what is wrong in one phrase; untrusted input is checked word by
+ * word.
  */
 static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const unsigned *cd_values, size_t n) {
     unsigned words[CSZ_HDF5_USER_VALUES] = {0};
@@ -198,8 +199,8 @@ static inline size_t csz_hdf5_pack_chunk(unsigned cd_values[CSZ_HDF5_MOST_VALUES
 }
 
 /*
- * NULL, or what is wrong in one phrase.  Dims come as they stand; their product is the caller's to check.  No words at
- * all describe a chunk of bytes.
+ * NULL, or what is wrong in one phrase.  Dims come as they stand; their product is the caller's to check.  No
+ * words at all describe a chunk of bytes.
  */
 static inline const char *csz_hdf5_unpack_chunk(csz_hdf5_chunk *chunk, const unsigned *cd_values, size_t n) {
     memset(chunk, 0, sizeof *chunk);

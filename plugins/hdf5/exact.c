@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exact.c: a header with a checksum, then the chunk's bytes as they are.  The magic number differs from that of an
- * archive, so neither can be taken for the other.  The method leaves room for coded forms.
+ * exact.c: a header with a checksum, then the chunk's bytes as they are.  The magic number differs from that
+ * of an archive, so neither can be taken for the other.  The method leaves room for coded forms.
  */
 #include "exact.h"
 
@@ -28,7 +28,8 @@ static void store_u64(uint8_t *bytes, uint64_t x) {
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(x >> 8 * i);
 }
 
-/* Every word times an odd weight of its place, the first of which is word number `first` (docs/format.md, section 2). */
+/* Every word times an odd weight of its place, the first of which is word number `first` (docs/format.md,
+ * section 2). */
 static uint64_t sum_words(const uint8_t *bytes, size_t nwords, size_t first) {
     uint64_t sum = 0;
     for (size_t i = 0; i < nwords; i++)
@@ -36,7 +37,8 @@ static uint64_t sum_words(const uint8_t *bytes, size_t nwords, size_t first) {
     return sum;
 }
 
-/* The sum of an archive's header, over bytes 0 to 15 and the chunk, whose last word is filled up with zeros. */
+/* The sum of an archive's header, over bytes 0 to 15 and the chunk, whose last word is filled up with zeros.
+ */
 static uint64_t checksum(const uint8_t *coded, size_t nbytes) {
     const uint8_t *data = coded + HEADER_NBYTES;
     size_t nwords = nbytes / 4;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * filter.c: chunks to archives and back.  When a dataset is created, set_local completes cd_values with what a
- * chunk is: type, byte order, dims, fill value.  Each chunk then becomes one archive, or without a bound what exact.c
- * makes of it.  The words, like the archives,
- * come back from files that anyone may have written, so an archive is restored only if its field is the chunk that the words
- * describe.  A failure returns 0 with a line on HDF5's error stack and leaves the caller's buffer alone; nothing
- * is printed.  One thread and the CPU: the caller decides how many chunks are worked on at once.
+ * filter.c: chunks to archives and back.  When a dataset is created, set_local completes cd_values with what
+ * a chunk is: type, byte order, dims, fill value.  Each chunk then becomes one archive, or without a bound
+ * what exact.c makes of it.  The words, like the archives, come back from files that anyone may have written,
+ * so an archive is restored only if its field is the chunk that the words describe.  A failure returns 0 with
+ * a line on HDF5's error stack and leaves the caller's buffer alone; nothing is printed.  One thread and the
+ * CPU: the caller decides how many chunks are worked on at once.
  */
 #include "filter.h"
 
@@ -60,7 +60,8 @@ static int take_type(csz_hdf5_chunk *chunk, const csz_h5_library *library, hid_t
     return 0;
 }
 
-/* Unit dims dropped; of more than four the slowest are multiplied together, which keeps the order of the values. */
+/* Unit dims dropped; of more than four the slowest are multiplied together, which keeps the order of the
+ * values. */
 static int take_dims(csz_field *field, const csz_h5_library *library, hid_t dcpl) {
     hsize_t dims[H5S_MAX_RANK];
     int rank = library->H5Pget_chunk(dcpl, H5S_MAX_RANK, dims);
@@ -87,7 +88,8 @@ static int fits(double value, csz_type type) {
     return type == CSZ_F64 || !isfinite(value) || fabs(value) < 0x1.ffffffp127;
 }
 
-/* What HDF5 pads the chunks at a dataset's edge with: its fill value, or 0 where it has none.  NULL or what is wrong. */
+/* What HDF5 pads the chunks at a dataset's edge with: its fill value, or 0 where it has none.  NULL or what
+ * is wrong. */
 static const char *take_padding(csz_hdf5_chunk *chunk, const csz_h5_library *library, hid_t dcpl) {
     H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
     if (library->H5Pfill_value_defined(dcpl, &defined) < 0) return "the dataset's fill value cannot be read";
@@ -99,9 +101,9 @@ static const char *take_padding(csz_hdf5_chunk *chunk, const csz_h5_library *lib
 }
 
 /*
- * cd_values as they stand in the property list, and the dataset's type.  A complete list was copied from another
- * dataset by a tool, which may have changed the type (ncpdq packs floats into integers): where the bound can no longer
- * apply, every bit is kept.  NULL or what is wrong.
+ * cd_values as they stand in the property list, and the dataset's type.  A complete list was copied from
+ * another dataset by a tool, which may have changed the type (ncpdq packs floats into integers): where the
+ * bound can no longer apply, every bit is kept.  NULL or what is wrong.
  */
 static const char *take_settings(csz_hdf5_settings *settings, csz_hdf5_chunk *chunk, unsigned *flags,
                                  const csz_h5_library *library, hid_t dcpl, hid_t type) {
@@ -119,7 +121,8 @@ static const char *take_settings(csz_hdf5_settings *settings, csz_hdf5_chunk *ch
     return chunk->other_nbytes ? NULL : "the size of the dataset's type cannot be read";
 }
 
-/* 1 if no other filter sees the values before this one: shuffled or compressed bytes are no floats, and nobody would notice. */
+/* 1 if no other filter sees the values before this one: shuffled or compressed bytes are no floats, and
+ * nobody would notice. */
 static int is_first(const csz_h5_library *library, hid_t dcpl) {
     unsigned flags = 0, config = 0;
     size_t n = 0;
@@ -151,8 +154,8 @@ static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
 }
 
 /*
- * A dataset that is not of floats, where the settings allow that: an optional filter without the words that describe
- * a chunk fails on every chunk, and HDF5 then stores it as it is.
+ * A dataset that is not of floats, where the settings allow that: an optional filter without the words that
+ * describe a chunk fails on every chunk, and HDF5 then stores it as it is.
  */
 static herr_t leave_out(const csz_h5_library *library, hid_t dcpl, const csz_hdf5_settings *settings) {
     unsigned words[CSZ_HDF5_USER_VALUES];
@@ -192,7 +195,8 @@ static herr_t set_local(hid_t dcpl, hid_t type, hid_t space) {
     unsigned cd_values[CSZ_HDF5_MOST_VALUES];
     csz_hdf5_pack(cd_values, &settings);
     size_t n = csz_hdf5_pack_chunk(cd_values, &chunk);
-    /* Mandatory whatever the program asked for (h5py makes every filter optional): a failure must not pass unseen. */
+    /* Mandatory whatever the program asked for (h5py makes every filter optional): a failure must not pass
+     * unseen. */
     flags &= ~(unsigned)H5Z_FLAG_OPTIONAL;
     if (library->H5Pmodify_filter(dcpl, CSZ_HDF5_FILTER_ID, flags, n, cd_values) < 0) {
         PUSH(library, "its settings cannot be stored", NULL);
@@ -204,8 +208,8 @@ static herr_t set_local(hid_t dcpl, hid_t type, hid_t space) {
 /* ---- Chunk by chunk --------------------------------------------------------------------------------- */
 
 /*
- * A context's scratch memory costs as much as coding a small chunk does, so one context is kept for the next chunk;
- * threads that find it taken make their own.
+ * A context's scratch memory costs as much as coding a small chunk does, so one context is kept for the next
+ * chunk; threads that find it taken make their own.
  */
 static _Atomic(csz_context *) spare_context;
 
@@ -221,7 +225,8 @@ static void keep_context(csz_context *context) {
 
 static void __attribute__((destructor)) release_context(void) { keep_context(NULL); }
 
-/* Freed as the caller's library frees; malloc is what HDF5 uses itself where its own functions are not to be seen. */
+/* Freed as the caller's library frees; malloc is what HDF5 uses itself where its own functions are not to be
+ * seen. */
 static void *allocate(const csz_h5_library *library, size_t nbytes) {
     return library->H5allocate_memory ? library->H5allocate_memory(nbytes, 0) : malloc(nbytes);
 }
@@ -281,9 +286,10 @@ static double value_at(const void *data, uint64_t i, csz_type type) {
 }
 
 /*
- * A relative bound where padding is not the archive's fill value: the range of all other values decides, and the chunk
- * gets the absolute bound that follows.  Padding is known by its value alone.  Where the range is 0 the
- * chunk must come back exactly, for which the smallest bound serves; a chunk of padding alone keeps the relative one.
+ * A relative bound where padding is not the archive's fill value: the range of all other values decides, and
+ * the chunk gets the absolute bound that follows.  Padding is known by its value alone.  Where the range is 0
+ * the chunk must come back exactly, for which the smallest bound serves; a chunk of padding alone keeps the
+ * relative one.
  */
 static void resolve_without_padding(csz_options *options, const void *data, uint64_t nelements,
                                     const csz_hdf5_chunk *chunk) {
@@ -306,8 +312,8 @@ static void resolve_without_padding(csz_options *options, const void *data, uint
 }
 
 /*
- * The dataset's fill value is missing unless the user says otherwise, but 0 is not made the archive's fill value:
- * every value that would be restored as 0 would then have to be stored exactly.
+ * The dataset's fill value is missing unless the user says otherwise, but 0 is not made the archive's fill
+ * value: every value that would be restored as 0 would then have to be stored exactly.
  */
 static void set_options(csz_options *options, const csz_hdf5_settings *settings,
                         const csz_hdf5_chunk *chunk) {
@@ -337,7 +343,8 @@ static void *store(size_t *capacity, size_t *out_nbytes, const csz_h5_library *l
     return coded;
 }
 
-/* An exact form to a chunk in fresh memory, NULL after the message.  wanted: its bytes, 0 if the words do not say. */
+/* An exact form to a chunk in fresh memory, NULL after the message.  wanted: its bytes, 0 if the words do not
+ * say. */
 static void *restore(size_t *out_nbytes, const csz_h5_library *library, const void *coded,
                      size_t coded_nbytes, size_t wanted) {
     csz_status status = csz_hdf5_exact_inspect(out_nbytes, coded, coded_nbytes);

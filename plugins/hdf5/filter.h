@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filter.h: the filter's class, for the plugin and for the command, which registers it to read what it wrote. */
+/* filter.h: the filter's class, for the plugin and for the command, which registers it to read what it wrote.
+ */
 #ifndef CSZ_HDF5_FILTER_H
 #define CSZ_HDF5_FILTER_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * h5_library.c: from an address to the table.  dladdr names the file that the address lies in; dlopen with
- * RTLD_NOLOAD turns the name into a handle without loading anything; and what dlsym finds must lie in that same
- * file, since a handle's search goes on into other ones.  That takes a millisecond, so tables are kept, one for each place
- * that calls: a list that only grows, by a handful for each HDF5 of the process.  Its handles stay open, so that no
- * library can go and leave its addresses to another.
+ * RTLD_NOLOAD turns the name into a handle without loading anything; and what dlsym finds must lie in that
+ * same file, since a handle's search goes on into other ones.  That takes a millisecond, so tables are kept,
+ * one for each place that calls: a list that only grows, by a handful for each HDF5 of the process.  Its
+ * handles stay open, so that no library can go and leave its addresses to another.
  */
 #include "h5_library.h"
 
@@ -44,8 +44,9 @@ static int take(void *member, void *symbol) {
 }
 
 /*
- * A variable that the program refers to by name may live in the program: the linker copies it there, the library uses the copy, and what the library holds itself
- * is never set.  Identifiers are positive once the library works, which it does when it calls a filter.
+ * A variable that the program refers to by name may live in the program: the linker copies it there, the
+ * library uses the copy, and what the library holds itself is never set.  Identifiers are positive once the
+ * library works, which it does when it calls a filter.
  */
 static void *find_identifier(void *handle, const char *name, const void *base) {
     hid_t *own = find(handle, name, base);

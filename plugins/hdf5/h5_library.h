@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5_library.h: the functions of one HDF5 library, found at run time.  A process may hold several: pip's h5py and
- * netCDF4 each bring their own, none of whose symbols are global, and an identifier of one means nothing to the
- * other.  So neither the plugin nor the command links HDF5; every call goes through a table made for the library at
- * hand.  Members have the names of the functions: `library->H5Tequal(a, b)`.
+ * h5_library.h: the functions of one HDF5 library, found at run time.  A process may hold several: pip's h5py
+ * and netCDF4 each bring their own, none of whose symbols are global, and an identifier of one means nothing
+ * to the other.  So neither the plugin nor the command links HDF5; every call goes through a table made for
+ * the library at hand.  Members have the names of the functions: `library->H5Tequal(a, b)`.
  */
 #ifndef CSZ_HDF5_H5_LIBRARY_H
 #define CSZ_HDF5_H5_LIBRARY_H
@@ -46,8 +46,8 @@ typedef struct csz_h5_library {
 } csz_h5_library;
 
 /*
- * The library whose code lies at address: for a callback, __builtin_return_address(0).  NULL if that is no HDF5 whose
- * symbols can be seen, such as one linked statically into a program that exports nothing.
+ * The library whose code lies at address: for a callback, __builtin_return_address(0).  NULL if that is no
+ * HDF5 whose symbols can be seen, such as one linked statically into a program that exports nothing.
  */
 const csz_h5_library *csz_h5_library_at(const void *address);
 

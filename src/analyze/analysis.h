@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analysis.h: what the parts of an analysis share.  analyze.c has the call.  sample.c picks tiles, on the host or the GPU.
- * describe.c counts their codes for the paper's statistics.  predict.c passes them through the compressor's stages for every
- * workflow, pyramid.c samples of its own through those of the pyramid.  reason.c puts the result into words.
+ * analysis.h: what the parts of an analysis share.  analyze.c has the call.  sample.c picks tiles, on the
+ * host or the GPU. describe.c counts their codes for the paper's statistics.  predict.c passes them through
+ * the compressor's stages for every workflow, pyramid.c samples of its own through those of the pyramid.
+ * reason.c puts the result into words.
  */
 #ifndef CSZ_ANALYZE_ANALYSIS_H
 #define CSZ_ANALYZE_ANALYSIS_H
@@ -20,8 +21,9 @@ enum {
 /* ---- sample.c ---- */
 
 /*
- * The sampled tiles, and spans of consecutive elements for the madogram of quanta.  On the host data is the field.  Of a
- * field on the GPU it is a stack of the sampled tiles, one behind the other along the slowest dim.
+ * The sampled tiles, and spans of consecutive elements for the madogram of quanta.  On the host data is the
+ * field.  Of a field on the GPU it is a stack of the sampled tiles, one behind the other along the slowest
+ * dim.
  */
 typedef struct csz_tile_sample {
     csz_geometry geometry; /* of the field */
@@ -62,7 +64,8 @@ typedef struct csz_tile_histogram {
     uint16_t count[CSZ_ANALYSIS_NCODES + 1];
 } csz_tile_histogram;
 
-/* Adds a tile, whose histogram is returned, and its pairs of codes from so many origins; number seeds these. */
+/* Adds a tile, whose histogram is returned, and its pairs of codes from so many origins; number seeds these.
+ */
 void csz_counts_add_tile(csz_code_counts *counts, csz_tile_histogram *histogram, const csz_tile_work *tile,
                          const csz_geometry *geometry, const csz_tile_box *box, uint64_t number,
                          uint32_t norigins);
@@ -84,8 +87,8 @@ typedef struct csz_prediction {
     csz_workflow_size workflow[CSZ_NWORKFLOWS];
     csz_workflow best_forced;
     int best_is_undecided;
-    uint64_t nmodes
-        [CSZ_NMODES]; /* sampled tiles by mode in workflow auto; one without a record counts as constant */
+    uint64_t nmodes[CSZ_NMODES]; /* sampled tiles by mode in workflow auto; one without a record counts as
+                                    constant */
     double p1_error, entropy_error;
 } csz_prediction;
 
@@ -109,7 +112,8 @@ uint32_t csz_analysis_books(csz_analysis_job *job, csz_code_tables *tables, csz_
 
 /* ---- pyramid.c ---- */
 
-/* What the pyramid would take, and what auto would, once workflow[] is known: predictor[], nframes and npyramids. */
+/* What the pyramid would take, and what auto would, once workflow[] is known: predictor[], nframes and
+ * npyramids. */
 csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, csz_analysis_job *job,
                                         csz_cpu_scratch *scratch, const void *data, const csz_header *header,
                                         int nthreads);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.c: how a field would compress, and why.  The range of the values and the sample are found once.  Then for each
- * bound the sampled tiles are counted and coded with every workflow and predictor; with `exact` all tiles are counted besides
- * and the whole field is compressed with each of them.
+ * analyze.c: how a field would compress, and why.  The range of the values and the sample are found once.
+ * Then for each bound the sampled tiles are counted and coded with every workflow and predictor; with `exact`
+ * all tiles are counted besides and the whole field is compressed with each of them.
  */
 #include "analyze/analysis.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * describe.c: the paper's view of a field: a histogram of codes with its statistics, runs, and madograms of codes and of
- * prequantized data.
+ * describe.c: the paper's view of a field: a histogram of codes with its statistics, runs, and madograms of
+ * codes and of prequantized data.
  */
 #include "analyze/analysis.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * madogram.h: sums over pairs of numbers that are d = 1 .. 200 apart, the paper's measure of roughness.  Sums are integers,
- * so that threads may add in any order.  Places come from a hash, so that every machine picks the same.
+ * madogram.h: sums over pairs of numbers that are d = 1 .. 200 apart, the paper's measure of roughness.  Sums
+ * are integers, so that threads may add in any order.  Places come from a hash, so that every machine picks
+ * the same.
  */
 #ifndef CSZ_ANALYZE_MADOGRAM_H
 #define CSZ_ANALYZE_MADOGRAM_H
@@ -23,7 +24,8 @@ static inline uint64_t csz_scatter(uint64_t stream, uint64_t i) {
     return x ^ (x >> 31);
 }
 
-/* One of n equal parts of 0 .. all - 1, and a random place in it: even cover, and no stride that a field could repeat. */
+/* One of n equal parts of 0 .. all - 1, and a random place in it: even cover, and no stride that a field
+ * could repeat. */
 static inline uint64_t csz_scatter_part(uint64_t stream, uint64_t i, uint64_t n, uint64_t all) {
     const uint64_t begin = (uint64_t)((double)i * (double)all / (double)n),
                    end = (uint64_t)((double)(i + 1) * (double)all / (double)n);
@@ -41,7 +43,8 @@ static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t
 
 void csz_madogram_finish(csz_madogram *madogram, const csz_madogram_sums *sums);
 
-/* Average length in bits of an optimal Huffman code for up to CSZ_ANALYSIS_NCODES counts, at least 1; 0 for none. */
+/* Average length in bits of an optimal Huffman code for up to CSZ_ANALYSIS_NCODES counts, at least 1; 0 for
+ * none. */
 double csz_huffman_average(const uint64_t *counts, uint32_t n);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict.c: what each workflow would take where Lorenzo predicts, in two steps.  The sampled tiles are quantized, and the entropy of their codes
- * tells roughly what each takes.  Some of them, spread over tiles of little and of much entropy, then pass through all stages
- * of the compressor: they are counted, books are chosen from the counts, and every workflow codes them.  That gives the words
- * for each bit of entropy.  How much tiles differ gives the standard errors of both steps.
+ * predict.c: what each workflow would take where Lorenzo predicts, in two steps.  The sampled tiles are
+ * quantized, and the entropy of their codes tells roughly what each takes.  Some of them, spread over tiles
+ * of little and of much entropy, then pass through all stages of the compressor: they are counted, books are
+ * chosen from the counts, and every workflow codes them.  That gives the words for each bit of entropy.  How
+ * much tiles differ gives the standard errors of both steps.
  */
 #include "analyze/analysis.h"
 
@@ -230,9 +231,9 @@ static double square(double x) { return x * x; }
 static const double other_tile = 0.25;
 
 /*
- * The ratio of two figures' sums over n tiles, picked from `all`, and its standard error, by how far tiles are from the
- * ratio.  Few tiles may be alike by chance, so another that is off by `prior`, but at least by `least`, joins them; prior
- * is a share of the ratio.  tiles: their numbers, or NULL for the first n.
+ * The ratio of two figures' sums over n tiles, picked from `all`, and its standard error, by how far tiles
+ * are from the ratio.  Few tiles may be alike by chance, so another that is off by `prior`, but at least by
+ * `least`, joins them; prior is a share of the ratio.  tiles: their numbers, or NULL for the first n.
  */
 typedef struct ratio {
     double mean, error;
@@ -261,7 +262,8 @@ static ratio sampled_ratio(const csz_analysis_job *job, int figure, int over, do
     return ratio_of(job, NULL, s->n, s->geometry.ntiles, figure, FIGURE_NONE, over, prior, least);
 }
 
-/* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, about 1/32, less those of another. */
+/* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, about 1/32, less those of
+ * another. */
 static ratio coded_ratio(const csz_analysis_job *job, int figure, int less, double prior) {
     const csz_tile_sample *s = job->sample;
     return ratio_of(job, job->coded, s->ncoded, s->geometry.ntiles, figure, less, FIGURE_ROUGHLY, prior,
@@ -335,8 +337,8 @@ static int compare_tiles(const void *a, const void *b) {
 }
 
 /*
- * Tiles to be coded: evenly spread over all sampled ones in the order of what they take, roughly.  Where the largest takes
- * a fifth of all it is one of them.
+ * Tiles to be coded: evenly spread over all sampled ones in the order of what they take, roughly.  Where the
+ * largest takes a fifth of all it is one of them.
  */
 static csz_status pick_coded(csz_analysis_job *job) {
     const uint64_t n = job->sample->n, ncoded = job->sample->ncoded;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pyramid.c: what an archive of pyramids would take, and which frames predictor auto would make pyramids.  The compressor itself
- * chooses for each frame, and tells what the tiles of its sample cost.  Some of them, and tiles of coarser lattices, are then
- * counted, and coded with books that are chosen from the counts.  That gives words for each bit of cost.  How much tiles differ
- * gives the standard error.
+ * pyramid.c: what an archive of pyramids would take, and which frames predictor auto would make pyramids. The
+ * compressor itself chooses for each frame, and tells what the tiles of its sample cost.  Some of them, and
+ * tiles of coarser lattices, are then counted, and coded with books that are chosen from the counts.  That
+ * gives words for each bit of cost.  How much tiles differ gives the standard error.
  */
 #include "analyze/analysis.h"
 
@@ -15,7 +15,8 @@
 
 enum {
     FRAMES_MOST = 4, /* that are sampled: of a large field not all, as their tiles lie on many pages */
-    /* tiles of a lattice that are coded; fewer of a frame that is no pyramid, as compressing it takes less time, too */
+    /* tiles of a lattice that are coded; fewer of a frame that is no pyramid, as compressing it takes less
+       time, too */
     CODED_STRIDE = 6, /* lattice 0: of the compressor's sample */
     CODED_LEAST = 6,
     CODED_MOST = 24,
@@ -46,7 +47,8 @@ typedef struct coded_tile {
 typedef struct sampled_frame {
     csz_patch_source source;
     int is_chosen, tuning;
-    int is_lost; /* the coarsest lattice has too few quanta to predict from: the frame falls back to Lorenzo */
+    int is_lost; /* the coarsest lattice has too few quanta to predict from: the frame falls back to Lorenzo
+                  */
     uint32_t nsamples; /* of lattice 0, by the compressor; 0 where that is one tile */
     uint64_t costs[CSZ_CHOICE_TILES_MAX];
 } sampled_frame;
@@ -236,7 +238,8 @@ typedef struct estimate {
 
 static double square(double x) { return x * x; }
 
-/* The sum over `all` tiles from the sum and the squares of n.  Few may be alike by chance: another that is off by the mean joins them. */
+/* The sum over `all` tiles from the sum and the squares of n.  Few may be alike by chance: another that is
+ * off by the mean joins them. */
 static estimate sum_of_all(double all, double n, double sum, double squares) {
     const double mean = sum / n, off = fmax(squares - n * square(mean), 0) + square(mean);
     return (estimate){all * mean, square(all / n) * off * (1 - n / all)};
@@ -261,7 +264,8 @@ static estimate words_for_cost(const pyramid_job *job, int frame) {
     return (estimate){words / cost, (squares + square(other_tile * words / cost)) / square(n)};
 }
 
-/* Words of all tiles of a frame's lattice: of lattice 0 by the compressor's sample, of others by the coded tiles. */
+/* Words of all tiles of a frame's lattice: of lattice 0 by the compressor's sample, of others by the coded
+ * tiles. */
 static estimate words_of_level(const pyramid_job *job, int frame, int level) {
     const sampled_frame *f = &job->frame[frame];
     double n = 0, sum = 0, squares = 0;

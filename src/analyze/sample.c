@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sample.c: which tiles of a field are analysed: one of each equal part, picked by a hash.  Of a field on the GPU these tiles
- * and the spans are copied to the host, so that everything after this file is the same for both.
+ * sample.c: which tiles of a field are analysed: one of each equal part, picked by a hash.  Of a field on the
+ * GPU these tiles and the spans are copied to the host, so that everything after this file is the same for
+ * both.
  */
 #include "analyze/analysis.h"
 
@@ -13,7 +14,8 @@ enum {
     TILE_STRIDE = 12,
     TILES_LEAST = 20,
     TILES_MOST = 512,
-    /* Coding a tile with four workflows costs 6 times what compressing it does, counting its codes half as much. */
+    /* Coding a tile with four workflows costs 6 times what compressing it does, counting its codes half as
+       much. */
     CODED_STRIDE = 8, /* of the sampled tiles, */
     CODED_LEAST = 6,
     CODED_MOST = 64,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * statistics.c: the paper's compressibility statistics and its rule, as a pure function of a histogram of codes.  Without building a
- * tree, the share p1 of the most frequent code bounds the redundancy of any Huffman code: R- <= <b> - H <= R+.  Where even
- * the lower bound of the average length is at most 1.09 bits, run-length coding is advised.  The result informs people; it decides no byte,
- * as auto compares sizes.
+ * statistics.c: the paper's compressibility statistics and its rule, as a pure function of a histogram of
+ * codes.  Without building a tree, the share p1 of the most frequent code bounds the redundancy of any
+ * Huffman code: R- <= <b> - H <= R+.  Where even the lower bound of the average length is at most 1.09 bits,
+ * run-length coding is advised.  The result informs people; it decides no byte, as auto compares sizes.
  */
 #include "csz_analyze.h"
 

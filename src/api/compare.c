@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.c: how far one field is from another, in double and in one pass.  Errors are squared relative to a power of two above all
- * of them, so that neither the largest nor the smallest leave the range of a double, and summed with compensation, so that the
- * result of a long field does not depend on its length.  Data in device memory goes the way of csz_quality_measure.
+ * compare.c: how far one field is from another, in double and in one pass.  Errors are squared relative to a
+ * power of two above all of them, so that neither the largest nor the smallest leave the range of a double,
+ * and summed with compensation, so that the result of a long field does not depend on its length.  Data in
+ * device memory goes the way of csz_quality_measure.
  */
 #include "api/options.h"
 

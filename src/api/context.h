@@ -33,8 +33,8 @@ csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint
                           uint64_t nbytes_left, const csz_header *header, uint64_t frame);
 
 /*
- * One frame as stored, from data laid out as the plan's geometry says, where it is number `frame`; with zstd it is built and packed in
- * scratch first.  `number` is its place in the archive.
+ * One frame as stored, from data laid out as the plan's geometry says, where it is number `frame`; with zstd
+ * it is built and packed in scratch first.  `number` is its place in the archive.
  */
 csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                               const void *data, const csz_header *header, const csz_tile_plan *plan,
@@ -58,7 +58,8 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
 /* Levels of resolution that previews can have; 1: none. */
 int csz_header_nlevels(const csz_header *header);
 
-/* A box of a level above 0, as one of effective dims: checked, and by default the whole.  *nelements: of the box. */
+/* A box of a level above 0, as one of effective dims: checked, and by default the whole.  *nelements: of the
+ * box. */
 csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const csz_header *header, int level,
                          const uint64_t *begin, const uint64_t *end);
 
@@ -73,7 +74,8 @@ csz_status csz_info_output(csz_info *out, size_t out_nbytes, const csz_header *h
 int csz_frame_touches(const csz_geometry *geometry, uint64_t frame, const uint64_t *lo, const uint64_t *hi,
                       int level);
 
-/* A box of the original dims as boxes of the effective ones: one for each index of the slowest of four, else one. */
+/* A box of the original dims as boxes of the effective ones: one for each index of the slowest of four, else
+ * one. */
 typedef struct csz_region {
     uint64_t nparts;       /* boxes */
     uint64_t lo[3], hi[3]; /* the first */
@@ -89,7 +91,8 @@ csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);
 
-/* Looks for fill values that options do not name; data is in host memory.  range: of the field, where the bound depends on it; else NULL. */
+/* Looks for fill values that options do not name; data is in host memory.  range: of the field, where the
+ * bound depends on it; else NULL. */
 void csz_context_watch(csz_context *context, const void *data, uint64_t nelements, csz_type type,
                        const csz_options *options, const csz_value_range *range);
 

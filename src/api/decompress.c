@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.c: an archive, or a box of it, to values.  A whole field is the box that holds everything; frames that the box does not
- * touch are skipped, tiles that it does not touch are not decoded.
+ * decompress.c: an archive, or a box of it, to values.  A whole field is the box that holds everything;
+ * frames that the box does not touch are skipped, tiles that it does not touch are not decoded.
  */
 #include "api/context.h"
 #include "api/gpu.h"
@@ -103,7 +103,8 @@ static csz_status read_header(csz_header *h, const void *archive, size_t nbytes)
     return status ? status : csz_header_read(h, start, n);
 }
 
-/* Backend, skeleton, options and limits of a decoding call whose header was read; *room is what the memory limit leaves. */
+/* Backend, skeleton, options and limits of a decoding call whose header was read; *room is what the memory
+ * limit leaves. */
 static csz_status begin(csz_context *context, csz_header *h, csz_decompress_options *o, uint64_t *room,
                         const void *archive, size_t nbytes, const void *data, uint64_t nbytes_out,
                         const csz_decompress_options *options) {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill_watch.c: finds fill values that nobody has named.  A fill value recurs and lies far outside all other values, so the
- * smallest and largest values of the field are the candidates.  A sample finds those that are common.  Where the range of the
- * field is known, as it is for relative bounds and PSNR, its two ends are candidates too.  Only if one of them would be a fill
- * value are all elements counted, so that fields without one pay for the sample alone.
+ * fill_watch.c: finds fill values that nobody has named.  A fill value recurs and lies far outside all other
+ * values, so the smallest and largest values of the field are the candidates.  A sample finds those that are
+ * common.  Where the range of the field is known, as it is for relative bounds and PSNR, its two ends are
+ * candidates too.  Only if one of them would be a fill value are all elements counted, so that fields without
+ * one pay for the sample alone.
  *
- * The sample depends on the number of elements alone, and what is kept of it on neither the order nor the pieces in which values
- * come, so every backend, thread count and memory limit gives the same answer.
+ * The sample depends on the number of elements alone, and what is kept of it on neither the order nor the
+ * pieces in which values come, so every backend, thread count and memory limit gives the same answer.
  *
- * A false alarm stops a user's script, a miss may cost the field, so there are two rules.  Numbers that people write for "missing"
- * (-999, -9999, 99.9, -1000, -32768) need only stand clear of the data: twice the largest magnitude, and as far off as the data are wide.
- * Any other number must exceed them a millionfold, as 1e20 and 9.97e36 do.  Either way the other values must be a continuum, 16 distinct
- * ones at least, which masks, classes and fields of materials are not.
+ * A false alarm stops a user's script, a miss may cost the field, so there are two rules.  Numbers that
+ * people write for "missing"
+ * (-999, -9999, 99.9, -1000, -32768) need only stand clear of the data: twice the largest magnitude, and as
+ * far off as the data are wide. Any other number must exceed them a millionfold, as 1e20 and 9.97e36 do.
+ * Either way the other values must be a continuum, 16 distinct ones at least, which masks, classes and fields
+ * of materials are not.
  */
 #include "api/context.h"
 #include "core/bound.h"
@@ -20,8 +23,8 @@
 #include <math.h>
 
 /*
- * A value in 1 of 100 elements is seen twice with a chance of 99.95% in the smallest sample.  The largest takes 0.1 to 0.8% of the
- * time of compressing some MB.
+ * A value in 1 of 100 elements is seen twice with a chance of 99.95% in the smallest sample.  The largest
+ * takes 0.1 to 0.8% of the time of compressing some MB.
  */
 enum {
     SAMPLE_LEAST = 1024,
@@ -41,7 +44,8 @@ static uint64_t stride_of(const csz_fill_watch *w, uint64_t nelements) {
     return nelements > wanted ? nelements / wanted : 1;
 }
 
-/* Place of element i of the sample: somewhere in the i-th run of `stride` elements, by multiplicative hashing, so that it falls in with no extent of the field. */
+/* Place of element i of the sample: somewhere in the i-th run of `stride` elements, by multiplicative
+ * hashing, so that it falls in with no extent of the field. */
 static uint64_t place_of(uint64_t i, uint64_t stride) {
     const uint64_t spread = ((uint32_t)i * 0x9E3779B9u) >> 16;
     return i * stride + (spread * stride >> 16);
@@ -53,7 +57,8 @@ static void add_distinct(csz_fill_watch *w, double x) {
     if (w->ndistinct < CSZ_WATCH_NDISTINCT) w->distinct[w->ndistinct++] = x;
 }
 
-/* Keeps the most extreme distinct values, the outermost first.  What drops out never returns, so the counts are exact. */
+/* Keeps the most extreme distinct values, the outermost first.  What drops out never returns, so the counts
+ * are exact. */
 static void add_end(csz_fill_count *ends, int *nends, double x, double sign) {
     int i = 0;
     while (i < *nends && sign * ends[i].value > sign * x) i++;
@@ -93,8 +98,8 @@ static void add_batch(csz_fill_watch *w, const double *x, int n) {
 }
 
 /*
- * Values of n elements, in double; those that are missing become NaN, and are counted.  Loads that do not wait for each other take
- * half the time.
+ * Values of n elements, in double; those that are missing become NaN, and are counted.  Loads that do not
+ * wait for each other take half the time.
  */
 static int load_values(double *x, const void *values, const uint64_t *at, int n, csz_type type,
                        const uint64_t *fill) {
@@ -146,8 +151,8 @@ static int is_same(double a, double b, csz_type type) {
 }
 
 /*
- * Numbers that people choose for "missing": nines, from 99 on and with decimals or without; -1000, -10000, ...; the ends of integer
- * types.  No more nines than the type has digits: 99.999999 is 100 in f32.
+ * Numbers that people choose for "missing": nines, from 99 on and with decimals or without; -1000, -10000,
+ * ...; the ends of integer types.  No more nines than the type has digits: 99.999999 is 100 in f32.
  */
 static int is_customary(double x, csz_type type) {
     static const double ends[] = {32767, 32768, 65535, 2147483647, 2147483648.0, 4294967295.0};
@@ -190,8 +195,8 @@ static int are_clear(const suspects *s, csz_type type) {
 }
 
 /*
- * The largest number of values, by their magnitude, that all lie far outside the others.  Each must recur at least `least` times, and at
- * least `ndistinct` other values must be there.
+ * The largest number of values, by their magnitude, that all lie far outside the others.  Each must recur at
+ * least `least` times, and at least `ndistinct` other values must be there.
  */
 static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ndistinct) {
     suspects tried = {.n = 0}, found = {.n = 0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frames.c: one frame at a time.  A frame's bytes depend on its own values, on the header and on its number, which seeds its checksum and
- * does nothing else; so a frame is coded as the only one of a field that is its box, with the whole field's tile shape, and
- * renumbered.  That is how the GPU, which knows whole archives alone, codes single frames too.
+ * frames.c: one frame at a time.  A frame's bytes depend on its own values, on the header and on its number,
+ * which seeds its checksum and does nothing else; so a frame is coded as the only one of a field that is its
+ * box, with the whole field's tile shape, and renumbered.  That is how the GPU, which knows whole archives
+ * alone, codes single frames too.
  */
 #include "api/plan.h"
 
@@ -133,7 +134,8 @@ csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i) {
     }
     frame->nelements = csz_frame_nelements(g, &box);
     frame->values_nbytes = (size_t)frame->nelements * value_nbytes(plan);
-    /* 8: the encoder wants room for padding before it knows that there is none; what zstd cannot pack it stores, with 3 bytes a 128 KiB */
+    /* 8: the encoder wants room for padding before it knows that there is none; what zstd cannot pack it
+     * stores, with 3 bytes a 128 KiB */
     uint64_t n = csz_frame_limit(g, &box, plan->header.field.type) + 8;
     frame->capacity = (size_t)(n + (plan->header.has_zstd ? (n >> 8) + 128 : 0));
     return CSZ_OK;
@@ -206,7 +208,8 @@ static csz_geometry geometry_of_frame(const csz_geometry *g, const csz_frame *fr
     return s;
 }
 
-/* The header of that field, of no meaning but to the GPU: a row of whole tiles is the field whose archive is largest. */
+/* The header of that field, of no meaning but to the GPU: a row of whole tiles is the field whose archive is
+ * largest. */
 static csz_header header_of_frame(const csz_plan *plan, const csz_geometry *s) {
     csz_header h = plan->header;
     h.geometry = *s;
@@ -323,7 +326,8 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
     return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, 0, threads);
 }
 
-/* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU, the archive that is made of it. */
+/* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU,
+ * the archive that is made of it. */
 static csz_status limit_frame(csz_context *context, csz_decompress_options *o, const uint8_t *stored,
                               uint64_t nbytes, const csz_plan *plan, uint64_t i, uint64_t n,
                               csz_backend used) {

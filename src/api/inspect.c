@@ -90,7 +90,8 @@ static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t 
     if (words > 1) c->exceptions += csz_load_u32(record + 4) & 0xFFFF;
 }
 
-/* Bytes of the payload that previews read: all of a frame that Lorenzo predicts; of a pyramid the tiles up to the level. */
+/* Bytes of the payload that previews read: all of a frame that Lorenzo predicts; of a pyramid the tiles up to
+ * the level. */
 static void count_levels(csz_tile_counts *counts, const csz_frame_view *view, const csz_header *h,
                          uint64_t i) {
     csz_pyramid shape;

@@ -9,16 +9,18 @@
 uint64_t csz_pack_bound(uint64_t nbytes);
 
 /*
- * Packs what follows a frame's header; *out_nbytes is a multiple of 8, padded with zeros.  capacity is csz_pack_bound or more:
- * with less, zstd may choose other blocks, and the bytes would depend on the buffer.
+ * Packs what follows a frame's header; *out_nbytes is a multiple of 8, padded with zeros.  capacity is
+ * csz_pack_bound or more: with less, zstd may choose other blocks, and the bytes would depend on the buffer.
  */
 csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
                     int level);
 
-/* What nbytes could at most unpack to: a zstd block has three bytes of header, at least one more, and at most 128 KiB of content. */
+/* What nbytes could at most unpack to: a zstd block has three bytes of header, at least one more, and at most
+ * 128 KiB of content. */
 static inline uint64_t csz_unpack_bound(uint64_t nbytes) { return (nbytes / 4 + 1) << 17; }
 
-/* Memory that zstd takes while it packs at most nbytes, or unpacks; both allocate it themselves and give it back. */
+/* Memory that zstd takes while it packs at most nbytes, or unpacks; both allocate it themselves and give it
+ * back. */
 uint64_t csz_pack_memory(uint64_t nbytes, int level);
 uint64_t csz_unpack_memory(void);
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements: of one batch, and of what lies between two parts if opening a frame again takes as long as decoding that. */
+/* Elements: of one batch, and of what lies between two parts if opening a frame again takes as long as
+ * decoding that. */
 enum { MANY = 1 << 22, CLOSE = 1 << 18 };
 
 csz_status csz_parts_read(void *data, uint64_t value_nbytes, const uint64_t *lo, const uint64_t *hi,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts.h: regions of four dims.  The two slowest are one in the archive, so that such a region is nparts boxes of effective dims, `stride` planes apart.
+ * parts.h: regions of four dims.  The two slowest are one in the archive, so that such a region is nparts
+ * boxes of effective dims, `stride` planes apart.
  */
 #ifndef CSZ_API_PARTS_H
 #define CSZ_API_PARTS_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.c: what lossy coding did to a field, in two passes over both.  The first finds extremes and sums; the second, which knows the means and the largest error, adds up
- * squares, covariances, lagged products, histograms and the windows of SSIM.  Threads claim blocks whose shape depends on the dims alone; blocks are added up in their
- * order, so the result is the same for every number of threads.  Squares are of numbers scaled by powers of two to at most 1, so that none overflows.  Where both fields lie on
- * the GPU its kernels do the passes, in parts of their own.
+ * quality.c: what lossy coding did to a field, in two passes over both.  The first finds extremes and sums;
+ * the second, which knows the means and the largest error, adds up squares, covariances, lagged products,
+ * histograms and the windows of SSIM.  Threads claim blocks whose shape depends on the dims alone; blocks are
+ * added up in their order, so the result is the same for every number of threads.  Squares are of numbers
+ * scaled by powers of two to at most 1, so that none overflows.  Where both fields lie on the GPU its kernels
+ * do the passes, in parts of their own.
  */
 #include "api/context.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.c: archives that are not in memory.  Opening reads the header and the footer, which says where frames are; after that a frame
- * costs one read, a part of a frame a read of its index and one for each row of groups that is wanted.
+ * reader.c: archives that are not in memory.  Opening reads the header and the footer, which says where
+ * frames are; after that a frame costs one read, a part of a frame a read of its index and one for each row
+ * of groups that is wanted.
  */
 #include <stdlib.h>
 
@@ -281,8 +282,8 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
 }
 
 /*
- * What the frames of a box take in memory: the largest as it is read, with zstd the largest before it, and zstd's own; lattices.  Sizes before zstd stand in the frames'
- * headers, which are read for them.
+ * What the frames of a box take in memory: the largest as it is read, with zstd the largest before it, and
+ * zstd's own; lattices.  Sizes before zstd stand in the frames' headers, which are read for them.
  */
 static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const uint64_t *lo, const uint64_t *hi,
                              int level, int nthreads) {

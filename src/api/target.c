@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always, so
- * the bound is found between one that is too tight and one that reaches the target, by interpolation.  Bounds
- * are (256 + m) * 2^e with whole m and e, 0.4% apart at most: numbered in order, they make the search one of
- * integers, the same on every machine.  The analysis of a sample gives the first bound of a large field and
- * how fast its size falls, so that one or two archives are made where the sample is right.
+ * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always,
+ * so the bound is found between one that is too tight and one that reaches the target, by interpolation.
+ * Bounds are (256 + m) * 2^e with whole m and e, 0.4% apart at most: numbered in order, they make the search
+ * one of integers, the same on every machine.  The analysis of a sample gives the first bound of a large
+ * field and how fast its size falls, so that one or two archives are made where the sample is right.
  */
 #include <stdlib.h>
 

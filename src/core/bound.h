@@ -17,7 +17,8 @@ CSZ_FN double csz_range_width(double min, double max) {
     return max - min;
 }
 
-/* max - min for quotients: where that overflows half of it, and *scale, which the dividend takes too, is 1/2. */
+/* max - min for quotients: where that overflows half of it, and *scale, which the dividend takes too, is 1/2.
+ */
 CSZ_FN double csz_range_scaled(double *scale, double min, double max) {
     const double range = max - min, largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     *scale = range <= largest ? 1 : 0.5;

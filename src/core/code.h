@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code.h: from deltas to symbols and back, and the first word of a tile's record (docs/format.md, sections 5 and 6).
+ * code.h: from deltas to symbols and back, and the first word of a tile's record (docs/format.md, sections 5
+ * and 6).
  */
 #ifndef CSZ_CORE_CODE_H
 #define CSZ_CORE_CODE_H
@@ -50,8 +51,8 @@ CSZ_FN uint32_t csz_bucket(int64_t d, uint64_t *raw, uint32_t *nraw) {
 }
 
 /*
- * Symbol of a 16-bit delta without a branch: a float's exponent and two leading bits of mantissa are the octave and quarter of
- * the bucket; 528 = 4 * (127 + 5), where the first bucket's exponent stands.
+ * Symbol of a 16-bit delta without a branch: a float's exponent and two leading bits of mantissa are the
+ * octave and quarter of the bucket; 528 = 4 * (127 + 5), where the first bucket's exponent stands.
  */
 CSZ_FN uint32_t csz_narrow_symbol(int32_t d) {
     uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * geometry.h: from dims to tiles and frames.  Pure functions of dims and type: nothing here knows of memory,
- * threads or devices, which is why an archive has the same bytes everywhere (docs/format.md, section 1; docs/encoder.md).
+ * threads or devices, which is why an archive has the same bytes everywhere (docs/format.md, section 1;
+ * docs/encoder.md).
  */
 #ifndef CSZ_CORE_GEOMETRY_H
 #define CSZ_CORE_GEOMETRY_H
@@ -142,7 +143,8 @@ CSZ_FN int csz_frames_fit_lattices(const csz_geometry *g) {
     return 1;
 }
 
-/* Derives the counts once n, log2_t (and frame, if explicit) are set.  A field without elements has no tiles. */
+/* Derives the counts once n, log2_t (and frame, if explicit) are set.  A field without elements has no tiles.
+ */
 CSZ_FN void csz_geometry_finish(csz_geometry *g, int explicit_frames) {
     g->ntiles = 1;
     g->nframes = 1;
@@ -159,8 +161,8 @@ CSZ_FN void csz_geometry_finish(csz_geometry *g, int explicit_frames) {
 }
 
 /*
- * The same for frames that may be pyramids: they begin at multiples of 8 along every dim that is cut, and are smaller for it
- * where they can be.
+ * The same for frames that may be pyramids: they begin at multiples of 8 along every dim that is cut, and are
+ * smaller for it where they can be.
  */
 CSZ_FN void csz_geometry_finish_aligned(csz_geometry *g) {
     csz_geometry_finish(g, 0);
@@ -233,7 +235,8 @@ CSZ_FN uint32_t csz_element_code(int rank, uint32_t e) {
     return unit * 32 + slice * 4 + (e & 3);
 }
 
-/* Tiles sampled for the histograms: one of each stride, picked by a hash, since a fixed stride can alias with the field. */
+/* Tiles sampled for the histograms: one of each stride, picked by a hash, since a fixed stride can alias with
+ * the field. */
 CSZ_FN uint32_t csz_sample_stride(uint32_t ntiles) {
     uint32_t stride = ntiles / 128;
     return ntiles < 512 ? 1 : stride > 64 ? 64 : stride;

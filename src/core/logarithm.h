@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * logarithm.h: logarithms, exp and powers of two for statistics, which decide no byte.  Right to 1e-15 of the result (exp: 1e-13), the same on every machine;
- * and the command need not load libm, which takes as long as the analysis of a small field does.
+ * logarithm.h: logarithms, exp and powers of two for statistics, which decide no byte.  Right to 1e-15 of the
+ * result (exp: 1e-13), the same on every machine; and the command need not load libm, which takes as long as
+ * the analysis of a small field does.
  */
 #ifndef CSZ_CORE_LOGARITHM_H
 #define CSZ_CORE_LOGARITHM_H
@@ -11,8 +12,9 @@
 #include <string.h>
 
 /*
- * log2 of a positive normal number: x = 2^e m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s, s = (m - 1) / (m + 1).  |s| < 0.172, so that s^22 is below the last bit.  No branches, so that loops over
- * it vectorise.
+ * log2 of a positive normal number: x = 2^e m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s, s = (m -
+ * 1) / (m + 1).  |s| < 0.172, so that s^22 is below the last bit.  No branches, so that loops over it
+ * vectorise.
  */
 static inline double csz_log2(double x) {
     const int64_t half_root = 0x3FE6A09E667F3BCD;
@@ -57,7 +59,8 @@ static inline double csz_exp(double x) {
     return sum;
 }
 
-/* The least e with x < 2^e, but at least -1000 and at most 1020, so that both 2^e and 2^-e are finite; x >= 0. */
+/* The least e with x < 2^e, but at least -1000 and at most 1020, so that both 2^e and 2^-e are finite; x >=
+ * 0. */
 static inline int csz_exponent_above(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * modes.h: the coding modes of a tile and the books of a frame, as two tables (docs/format.md, sections 5 and 6).  Everything
- * that differs from mode to mode or from book to book by a number is read from here, by both backends and both directions.
+ * modes.h: the coding modes of a tile and the books of a frame, as two tables (docs/format.md, sections 5 and
+ * 6).  Everything that differs from mode to mode or from book to book by a number is read from here, by both
+ * backends and both directions.
  */
 #ifndef CSZ_CORE_MODES_H
 #define CSZ_CORE_MODES_H
@@ -10,9 +11,9 @@
 
 /*
  * Modes that code 16-bit deltas symbol by symbol:
- *   mode, log2 of the deltas in a symbol, log2 of the units in a lane, radius, book of symbols, book of escapes.
- * A symbol of several deltas has a digit of 8 / deltas bits for each: delta + radius, or 2 radius + 1 for an escape, which
- * follows in its own book.
+ *   mode, log2 of the deltas in a symbol, log2 of the units in a lane, radius, book of symbols, book of
+ * escapes. A symbol of several deltas has a digit of 8 / deltas bits for each: delta + radius, or 2 radius +
+ * 1 for an escape, which follows in its own book.
  */
 #define CSZ_CODED_MODES(X) \
     X(M, 3, 2, 0, MV, ME)  \
@@ -22,8 +23,8 @@
 
 /*
  * Books:
- *   name, symbols, longest code, whether the symbols are deltas, small deltas that the book never codes: those whose
- *   magnitude the symbols before them cover, 2 radius + 1 of them.
+ *   name, symbols, longest code, whether the symbols are deltas, small deltas that the book never codes:
+ * those whose magnitude the symbols before them cover, 2 radius + 1 of them.
  */
 #define CSZ_BOOKS(X)      \
     X(S, 140, 12, 1, 0)   \
@@ -62,14 +63,16 @@ enum csz_book_id { CSZ_BOOKS(CSZ_BOOK_ID_) CSZ_NBOOKS };
 #define CSZ_RADIUS_(name, codes, units, radius, book, escapes) | (uint32_t)(radius) << (4 * CSZ_MODE_##name)
 #define CSZ_PAIRED_(name, codes, units, radius, book, escapes) | (uint32_t)((units) == 1) << CSZ_MODE_##name
 
-/* Units of a lane: 2 or 4.  Shifts below, not divisions, which GPUs make by a subroutine of 40 instructions. */
+/* Units of a lane: 2 or 4.  Shifts below, not divisions, which GPUs make by a subroutine of 40 instructions.
+ */
 CSZ_CONSTANT_FN uint32_t csz_mode_units_log2(int mode) {
     return (0u CSZ_CODED_MODES(CSZ_PAIRED_)) >> mode & 1 ? 1 : 2;
 }
 CSZ_CONSTANT_FN uint32_t csz_mode_units(int mode) { return 1u << csz_mode_units_log2(mode); }
 CSZ_CONSTANT_FN uint32_t csz_mode_lanes(int mode) { return CSZ_TILE_UNITS >> csz_mode_units_log2(mode); }
 
-/* Of a coded mode: deltas of a symbol, symbols of a unit, bits of a digit, the largest delta that is no escape. */
+/* Of a coded mode: deltas of a symbol, symbols of a unit, bits of a digit, the largest delta that is no
+ * escape. */
 CSZ_CONSTANT_FN uint32_t csz_mode_codes_log2(int mode) {
     return (0u CSZ_CODED_MODES(CSZ_SYMBOL_LOG2_)) >> (4 * mode) & 15;
 }

@@ -66,7 +66,8 @@ CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint
 
 /*
  * magic + (v * inverse rounded once to an integer, ties to even).  Outside (2^23, 2^24), or NaN, it stands
- * for no quantum.  Without a fast fma the product is formed in double, where it is exact: both ways round once.
+ * for no quantum.  Without a fast fma the product is formed in double, where it is exact: both ways round
+ * once.
  */
 CSZ_FN float csz_round_product_f32(float v, float inverse) {
 #if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
@@ -91,8 +92,8 @@ CSZ_FN float csz_rounded_restore_f32(float t, float step) { return (t - CSZ_MAGI
 CSZ_FN double csz_rounded_restore_f64(double t, double step) { return (t - CSZ_MAGIC_F64) * step; }
 
 /*
- * The first candidate of v's quantum, and what it restores; returns 1 if it is accepted where there is no fill value.  Nearly
- * always it is.  Without branches.
+ * The first candidate of v's quantum, and what it restores; returns 1 if it is accepted where there is no
+ * fill value.  Nearly always it is.  Without branches.
  */
 CSZ_FN int csz_candidate_f32(float v, const csz_quantizer_f32 *z, int32_t *q, float *restored) {
     const float t = csz_round_product_f32(v, z->inverse);

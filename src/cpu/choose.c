@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choose.c: sampled tiles of a frame through both predictors.  Nothing is restored yet when a frame is chosen for, so a tile of the
- * sample is predicted from the field's own values at the coarser lattice's places, rounded as that lattice would be.
+ * choose.c: sampled tiles of a frame through both predictors.  Nothing is restored yet when a frame is chosen
+ * for, so a tile of the sample is predicted from the field's own values at the coarser lattice's places,
+ * rounded as that lattice would be.
  */
 #include "cpu/choose.h"
 
@@ -56,8 +57,8 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
 }
 
 /*
- * Values `step` apart, as a coarser lattice has them.  A row in which none is missing is one loop, kept out of line so that every compiler
- * vectorises it; in others what is missing continues the value before it.
+ * Values `step` apart, as a coarser lattice has them.  A row in which none is missing is one loop, kept out
+ * of line so that every compiler vectorises it; in others what is missing continues the value before it.
  */
 #define DEFINE_PATCH(FLOAT, NAME, BITS)                                                                     \
     static inline __attribute__((always_inline)) int round_steps_##NAME(                                    \
@@ -129,7 +130,8 @@ static void copy_patch(void *out, const csz_patch_source *s, const uint64_t *fro
         copy_patch_f64(out, (const double *)s->data + at, pitch, step, extent, 2 * bound, s->plan);
 }
 
-/* All but the values of lattices above 0, and the coarser lattice: those begin at `from` and `coarser_from` of the field. */
+/* All but the values of lattices above 0, and the coarser lattice: those begin at `from` and `coarser_from`
+ * of the field. */
 static void patch_place(csz_patch *p, const csz_patch_source *s, int l, const uint64_t *at, int tuning,
                         uint64_t *from, uint64_t *coarser_from) {
     const csz_geometry *g = &s->plan->geometry;

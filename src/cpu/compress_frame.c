@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress_frame.c: a frame over threads: histograms of sampled tiles, books, then chunks of tiles, each coded into a buffer and copied to its
- * place once the chunks before it have said how long they are.
+ * compress_frame.c: a frame over threads: histograms of sampled tiles, books, then chunks of tiles, each
+ * coded into a buffer and copied to its place once the chunks before it have said how long they are.
  */
 #include "core/words.h"
 #include "cpu/choose.h"
@@ -98,8 +98,8 @@ static void expect_next(const compress_job *job, csz_worker *worker, const tile_
 }
 
 /*
- * The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept.  wanted: of a tile of a lattice,
- * beside its codes.
+ * The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept.
+ * wanted: of a tile of a lattice, beside its codes.
  */
 static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample, const tile_place *p,
                           int wanted) {
@@ -214,7 +214,8 @@ static void encode_chunk(compress_job *job, csz_worker *worker, uint32_t chunk, 
     if (end > ncoarse) atomic_fetch_add(&job->scratch->tiles_done, end - (first > ncoarse ? first : ncoarse));
 }
 
-/* Places the chunk whose turn it is and returns its buffer; the mutex is held, but not while bytes are copied. */
+/* Places the chunk whose turn it is and returns its buffer; the mutex is held, but not while bytes are
+ * copied. */
 static void place_chunk(compress_job *job, csz_worker *worker) {
     uint32_t first = job->turn * CHUNK_TILES;
     coded_chunk *slot = &job->coded[job->turn % job->nbuffers], coded = *slot;
@@ -241,8 +242,8 @@ static void place_chunk(compress_job *job, csz_worker *worker) {
 }
 
 /*
- * A chunk is claimed with a buffer for it, coded, and left for its turn: whoever finishes the one before it places it too.  So nobody waits for a slower
- * neighbour unless all buffers wait.
+ * A chunk is claimed with a buffer for it, coded, and left for its turn: whoever finishes the one before it
+ * places it too.  So nobody waits for a slower neighbour unless all buffers wait.
  */
 static void compress_body(void *arg, int rank) {
     compress_job *job = arg;
@@ -312,7 +313,8 @@ static void restore_body(void *arg, int rank) {
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
-/* All lattices above the field: their values, fine to coarse, then what is restored of them, coarse to fine. */
+/* All lattices above the field: their values, fine to coarse, then what is restored of them, coarse to fine.
+ */
 static csz_status make_levels(compress_job *job, const csz_pyramid *shape, int tuning, int nthreads) {
     csz_cpu_scratch *s = job->scratch;
     csz_status status = csz_scratch_levels(s, nthreads, 2 * csz_levels_nbytes(shape, job->plan->type));

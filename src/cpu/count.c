@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * count.c: histograms of the symbols of sampled tiles (docs/encoder.md).  Each is kept in four parts that take turns: equal
- * neighbours, which are the rule here, would otherwise wait for each other's store.
+ * count.c: histograms of the symbols of sampled tiles (docs/encoder.md).  Each is kept in four parts that
+ * take turns: equal neighbours, which are the rule here, would otherwise wait for each other's store.
  */
 #include "cpu/symbols.h"
 

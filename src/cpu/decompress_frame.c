@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* decompress_frame.c: a frame over threads: checksums of the groups, then chunks of tiles straight into the field. */
+/* decompress_frame.c: a frame over threads: checksums of the groups, then chunks of tiles straight into the
+ * field. */
 #include "cpu/scratch.h"
 
 #include <stdlib.h>

@@ -46,7 +46,8 @@ int csz_tile_recall(csz_tile_work *w, csz_kept_tile *kept) {
     return 1;
 }
 
-/* Bytes that each part of the kept symbols takes; those of escapes are filled up to 16, as the loops over them go on so far. */
+/* Bytes that each part of the kept symbols takes; those of escapes are filled up to 16, as the loops over
+ * them go on so far. */
 typedef struct symbols_layout {
     uint32_t deltas, escapes, symbols;
 } symbols_layout;

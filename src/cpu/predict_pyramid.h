@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid.h: one frame's pyramid on the CPU: its lattices in memory, and a tile's way from values to codes and
- * back.  A tile is coded into the same csz_tile_work as one that Lorenzo predicts, class 0, base 0, order full.
+ * predict_pyramid.h: one frame's pyramid on the CPU: its lattices in memory, and a tile's way from values to
+ * codes and back.  A tile is coded into the same csz_tile_work as one that Lorenzo predicts, class 0, base 0,
+ * order full.
  */
 #ifndef CSZ_CPU_PREDICT_PYRAMID_H
 #define CSZ_CPU_PREDICT_PYRAMID_H
@@ -34,22 +35,26 @@ typedef struct csz_levels {
 /* Room of a thread, in the field's type: values by class with what lies around the tile, and rows. */
 typedef struct csz_pyramid_work csz_pyramid_work;
 
-/* Where a tile's values go in the field: its first one, and how far it is to the next plane and row, in values. */
+/* Where a tile's values go in the field: its first one, and how far it is to the next plane and row, in
+ * values. */
 typedef struct csz_rows {
     void *first;
     uint64_t plane, row;
 } csz_rows;
 
-/* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the restored lattice. */
+/* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the
+ * restored lattice. */
 enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };
 
 csz_pyramid_work *csz_pyramid_work_new(void);
 uint64_t csz_pyramid_work_nbytes(void);
 
-/* Bytes of the lattices above level 0 of a frame of extents n: restored ones, and for compressing as much again. */
+/* Bytes of the lattices above level 0 of a frame of extents n: restored ones, and for compressing as much
+ * again. */
 uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type);
 
-/* Levels of a frame.  data: the field, or NULL; lattices: csz_levels_nbytes of memory, for compressing twice that. */
+/* Levels of a frame.  data: the field, or NULL; lattices: csz_levels_nbytes of memory, for compressing twice
+ * that. */
 void csz_levels_make(csz_levels *levels, const csz_tile_plan *plan, const csz_frame_box *box, double bound,
                      int tuning, const void *data, uint8_t *lattices);
 
@@ -73,8 +78,8 @@ void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level
                           const csz_tile_box *box, int wanted);
 
 /*
- * A decoded tile's codes and exceptions -> values, value_hash and the restored lattice.  Returns 1 if the values are in rows, where that is not NULL and the
- * tile has no exceptions; else they are in value[].
+ * A decoded tile's codes and exceptions -> values, value_hash and the restored lattice.  Returns 1 if the
+ * values are in rows, where that is not NULL and the tile has no exceptions; else they are in value[].
  */
 int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                         const csz_tile_box *box, const csz_rows *rows);

@@ -13,7 +13,8 @@ enum {
     PLACES_MAX = CSZ_TILE_N / 2 * 16 + 32
 };
 
-/* Where the codes of a tile with these extents in the field stand, and the weights of its values in the checksum. */
+/* Where the codes of a tile with these extents in the field stand, and the weights of its values in the
+ * checksum. */
 typedef struct code_order {
     uint32_t extent[3];
     int has_pairs; /* codes 2i and 2i + 1 stand beside each other */
@@ -31,8 +32,9 @@ typedef struct rows_ahead {
 } rows_ahead;
 
 /*
- * A *place* is an element's, class by class, row-major in each, where rows have the pitch of by_class; so a plane of a class is one
- * loop, whatever lies between its rows.  Places between rows and outside the field have the weight 0.
+ * A *place* is an element's, class by class, row-major in each, where rows have the pitch of by_class; so a
+ * plane of a class is one loop, whatever lies between its rows.  Places between rows and outside the field
+ * have the weight 0.
  */
 struct csz_pyramid_work {
     _Alignas(64) union {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * symbols.h: from a tile's deltas to the symbols of a mode, for counting and for coding; and what both ask of lanes and runs.
+ * symbols.h: from a tile's deltas to the symbols of a mode, for counting and for coding; and what both ask of
+ * lanes and runs.
  */
 #ifndef CSZ_CPU_SYMBOLS_H
 #define CSZ_CPU_SYMBOLS_H
@@ -20,7 +21,8 @@ static inline int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *pla
  */
 void csz_tile_symbols_make(csz_tile_work *w, int mode);
 
-/* csz_narrow_symbol with a mask for the choice: a conditional conversion to float would keep loops from being vectorised. */
+/* csz_narrow_symbol with a mask for the choice: a conditional conversion to float would keep loops from being
+ * vectorised. */
 static inline uint32_t csz_narrow_symbol_masked(int32_t d) {
     uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31), is_direct = 0u - (uint32_t)(u < CSZ_DIRECT_N);
     uint32_t bucket = (csz_bits_f32((float)(int32_t)(u - 64)) >> 21) - 528 + CSZ_DIRECT_N;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tile.h: one tile on its way through the CPU backend.  quantize turns values into deltas in code order, encode turns
- * those into a record; decode and restore are the mirror images.  Everything a tile needs fits the L2 cache of one
- * core; a worker thread owns one csz_tile_work and reuses it for every tile.
+ * tile.h: one tile on its way through the CPU backend.  quantize turns values into deltas in code order,
+ * encode turns those into a record; decode and restore are the mirror images.  Everything a tile needs fits
+ * the L2 cache of one core; a worker thread owns one csz_tile_work and reuses it for every tile.
  */
 #ifndef CSZ_CPU_TILE_H
 #define CSZ_CPU_TILE_H
@@ -18,9 +18,11 @@
 enum {
     /* the longest lanes are those of rle+vle with 64-bit deltas, 4096 x (12 + 63 + 11) bits; more is slack */
     CSZ_BITS_NBYTES = 44032 + 256,
-    /* a malformed lane of 32 codes of 12 bits and 128 escapes of 11, or of 13 raw bits each, may run 232 bytes past its end before it is refused */
+    /* a malformed lane of 32 codes of 12 bits and 128 escapes of 11, or of 13 raw bits each, may run 232
+       bytes past its end before it is refused */
     CSZ_BITS_SLACK_NBYTES = 256,
-    /* before it is compared with raw, a record may hold such lanes, four masks and 4096 exceptions of 2.5 words */
+    /* before it is compared with raw, a record may hold such lanes, four masks and 4096 exceptions of 2.5
+       words */
     CSZ_RECORD_MAX_WORDS = 11008 + 4 * (10 + 128) + 10240 + 80,
     /* masks and exceptions alone */
     CSZ_TAIL_MAX_WORDS = 4 * (10 + 128) + 10240,
@@ -36,8 +38,8 @@ typedef struct csz_tile_plan {
     double bound; /* the field's, as the user gave it */
     csz_quantizer_f32 f32;
     csz_quantizer_f64 f64;
-    int has_sparse;  /* sparse tiles have a form of their own */
-    int raw_by_size; /* a tile whose record would not be smaller is raw */
+    int has_sparse;       /* sparse tiles have a form of their own */
+    int raw_by_size;      /* a tile whose record would not be smaller is raw */
     int fill_has_quantum; /* 0: no value with the fill's bits, or restored to them, passes the checks */
 } csz_tile_plan;
 
@@ -103,7 +105,7 @@ typedef struct csz_tile_work {
     uint8_t valid[CSZ_TILE_N]; /* slow path: the element has a quantum */
     uint8_t bits[CSZ_BITS_NBYTES];
     uint32_t record[CSZ_RECORD_MAX_WORDS];
-    uint32_t weight[CSZ_TILE_N]; /* of restored values, in order of e */
+    uint32_t weight[CSZ_TILE_N];          /* of restored values, in order of e */
     int16_t escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order of coding */
     uint8_t escape_symbol[CSZ_TILE_N + 16];
     uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */
@@ -121,9 +123,9 @@ typedef struct csz_tile_work {
     int64_t base;
     uint32_t n_special; /* exceptions, masked or not */
     uint64_t fill_bits;
-    int is_fill; /* all are exceptions of one bit pattern, fill_bits */
-    int is_raw;  /* too few values have a code for a record to be worth it */
-    int lacks_code; /* encode: a symbol that was not counted has no code in the books: an internal error */
+    int is_fill;     /* all are exceptions of one bit pattern, fill_bits */
+    int is_raw;      /* too few values have a code for a record to be worth it */
+    int lacks_code;  /* encode: a symbol that was not counted has no code in the books: an internal error */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t value_hash;

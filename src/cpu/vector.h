@@ -47,7 +47,8 @@ static inline csz_bytes16 csz_bytes16_pairs(csz_bytes16 a, csz_bytes16 b) {
     return CSZ_EVEN16(a, b) + CSZ_ODD16(a, b);
 }
 
-/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits: each byte keeps one bit, its own, and eight bytes are added up. */
+/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits: each byte keeps one bit, its own, and
+ * eight bytes are added up. */
 static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
     const csz_bytes16 bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     csz_bytes16 own[4];

@@ -12,9 +12,9 @@
 enum { CSZ_LENGTH_MAX = 12 };
 
 /*
- * lengths[i] for weights[i], ascending, n of them, n >= 1, none 0, their sum below 2^32.  The tree is built by two
- * queues: leaves in order, inner nodes in order of creation, so each node's parent has a higher number and
- * depths are found by one walk down.  parent needs 2 n entries.
+ * lengths[i] for weights[i], ascending, n of them, n >= 1, none 0, their sum below 2^32.  The tree is built
+ * by two queues: leaves in order, inner nodes in order of creation, so each node's parent has a higher number
+ * and depths are found by one walk down.  parent needs 2 n entries.
  */
 CSZ_FN void csz_lengths_from_sorted(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit,
                                     uint32_t *inner, uint16_t *parent) {

@@ -253,7 +253,8 @@ static uint32_t packed_size(const uint8_t *words, uint32_t at, uint32_t width) {
     return (uint32_t)(pair << used >> (64 - width));
 }
 
-/* Over the header and what follows it, up to begin, and from end to nbytes; words in between are not counted. */
+/* Over the header and what follows it, up to begin, and from end to nbytes; words in between are not counted.
+ */
 static uint64_t frame_hash(const uint8_t *stored, uint64_t begin, uint64_t end, uint64_t nbytes,
                            uint64_t frame) {
     return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) +

@@ -37,7 +37,8 @@ typedef struct csz_header {
 csz_status csz_field_check(const csz_field *field);
 csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field);
 
-/* The same for archives whose frames may be pyramids; *predictor becomes Lorenzo where the field has one dim. */
+/* The same for archives whose frames may be pyramids; *predictor becomes Lorenzo where the field has one dim.
+ */
 csz_status csz_geometry_for(csz_geometry *geometry, const csz_field *field, csz_predictor *predictor);
 
 /* Bits of a fill value in the field's type. */
@@ -51,7 +52,8 @@ csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes)
 /* Size of a packed index. */
 uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles);
 
-/* Writes the index behind the payload from all sizes in words; first words and checksums of groups stand.  Returns where it ends. */
+/* Writes the index behind the payload from all sizes in words; first words and checksums of groups stand.
+ * Returns where it ends. */
 uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const uint16_t *nwords,
                         uint32_t ntiles);
 
@@ -66,8 +68,8 @@ typedef struct csz_frame_view {
 } csz_frame_view;
 
 /*
- * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.  A packed layout is known only to
- * csz_frame_index_read.
+ * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.  A
+ * packed layout is known only to csz_frame_index_read.
  */
 csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *header, uint64_t frame);
@@ -87,8 +89,8 @@ csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, con
                                 const csz_header *header, uint64_t frame);
 
 /*
- * Writes a frame's header, its checksum last, once everything else of the stored frame is written.  The checksum covers the first
- * nbytes_hashed bytes but those from begin to end.
+ * Writes a frame's header, its checksum last, once everything else of the stored frame is written.  The
+ * checksum covers the first nbytes_hashed bytes but those from begin to end.
  */
 void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_word,
                             uint32_t value_hash, uint64_t begin, uint64_t end, uint64_t nbytes_hashed,
@@ -114,7 +116,8 @@ int csz_frame_group_holds(const csz_frame_view *view, uint32_t group);
 uint64_t csz_footer_nbytes(uint64_t nframes);
 void csz_footer_finish(uint8_t *footer, uint64_t nframes);
 
-/* Walks the whole archive's skeleton: header, footer, metadata, exact length.  *footer receives the footer's place. */
+/* Walks the whole archive's skeleton: header, footer, metadata, exact length.  *footer receives the footer's
+ * place. */
 csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const uint8_t *archive,
                             size_t nbytes);
 

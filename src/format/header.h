@@ -98,9 +98,9 @@ CSZ_FN csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbyt
 }
 
 /*
- * The index behind the payload, with packed sizes: of archives whose frames may be pyramids.  So records can be placed
- * before their sizes are known.  The word behind the frame's header is the payload's size in words.  end: of an index
- * whose sizes take no bits; those that they take come on top.
+ * The index behind the payload, with packed sizes: of archives whose frames may be pyramids.  So records can
+ * be placed before their sizes are known.  The word behind the frame's header is the payload's size in words.
+ * end: of an index whose sizes take no bits; those that they take come on top.
  */
 CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_nbytes,
                                                 uint32_t payload_nwords) {
@@ -118,8 +118,8 @@ CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_
 CSZ_FN uint32_t csz_packed_nwords(uint32_t n, uint32_t width) { return (n * width + 31) / 32; }
 
 /*
- * What a packed index may take more than one of 16 bits a size: of a group 14 bits a size and a byte are less; of one
- * tile it is this much.
+ * What a packed index may take more than one of 16 bits a size: of a group 14 bits a size and a byte are
+ * less; of one tile it is this much.
  */
 enum { CSZ_PACKED_NBYTES = 16 };
 

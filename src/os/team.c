@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.c: threads that wait for the phases of a call, and join those that they are in time for.  Between two phases lies little work (books, a few checks), so a member looks
- * for the next one for some microseconds before it sleeps, and so does the caller for the end of a phase.
+ * team.c: threads that wait for the phases of a call, and join those that they are in time for.  Between two
+ * phases lies little work (books, a few checks), so a member looks for the next one for some microseconds
+ * before it sleeps, and so does the caller for the end of a phase.
  */
 #define _GNU_SOURCE
 #include "os/team.h"
@@ -34,8 +35,8 @@ static void pause_briefly(void) {
 static unsigned phase_of(csz_team *team) { return atomic_load(&team->gate) >> 1; }
 
 /*
- * A member that joins says so before it looks at the gate again, and the caller closes the gate before it looks who has joined: so either the caller waits for the member, or the member sees that it is too
- * late.
+ * A member that joins says so before it looks at the gate again, and the caller closes the gate before it
+ * looks who has joined: so either the caller waits for the member, or the member sees that it is too late.
  */
 static void *member_main(void *p) {
     csz_team_member *m = p;

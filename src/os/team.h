@@ -45,7 +45,8 @@ int csz_team_cores(void);
 void csz_team_start(csz_team *team, int nthreads);
 
 /*
- * Calls body(arg, rank) for rank 0 in the caller's thread, and for those of 1 .. nthreads-1 whose threads join before it is done: one that is not scheduled in time is not waited for.  Returns when all have
+ * Calls body(arg, rank) for rank 0 in the caller's thread, and for those of 1 .. nthreads-1 whose threads
+ * join before it is done: one that is not scheduled in time is not waited for.  Returns when all have
  * returned.
  */
 void csz_team_run(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pyramid.h: prediction by interpolation on a pyramid of lattices (docs/format.md, section 9).  Lattice l of a
- * frame is every 2^l-th value along each dim.  The coarsest fits one tile and is coded by Lorenzo; the others are
- * coded coarse to fine, tile by tile, and a tile depends on nothing but its own codes and the coarser lattice.
- * Everything here decides bytes: valid as C11 and CUDA C++, in the field's type, in the order written down.
+ * pyramid.h: prediction by interpolation on a pyramid of lattices (docs/format.md, section 9).  Lattice l of
+ * a frame is every 2^l-th value along each dim.  The coarsest fits one tile and is coded by Lorenzo; the
+ * others are coded coarse to fine, tile by tile, and a tile depends on nothing but its own codes and the
+ * coarser lattice. Everything here decides bytes: valid as C11 and CUDA C++, in the field's type, in the
+ * order written down.
  */
 #ifndef CSZ_PREDICT_PYRAMID_H
 #define CSZ_PREDICT_PYRAMID_H
@@ -80,7 +81,8 @@ typedef struct csz_needed {
     uint64_t first[CSZ_LEVELS_MAX][3], end[CSZ_LEVELS_MAX][3];
 } csz_needed;
 
-/* lo <= index < hi, in lattice `level` of the frame: the tiles that the box touches, and coarser ones around them. */
+/* lo <= index < hi, in lattice `level` of the frame: the tiles that the box touches, and coarser ones around
+ * them. */
 CSZ_FN void csz_pyramid_need(csz_needed *need, const csz_pyramid *p, const uint32_t *log2_t,
                              const uint64_t *lo, const uint64_t *hi, int level) {
     need->level = level;
@@ -91,7 +93,8 @@ CSZ_FN void csz_pyramid_need(csz_needed *need, const csz_pyramid *p, const uint3
             if (to > p->n[l][i]) to = p->n[l][i];
             need->first[l][i] = from / t;
             need->end[l][i] = (to + t - 1) / t;
-            /* a tile is predicted from the coarser lattice one step beyond its faces; of a dim it lacks, from itself */
+            /* a tile is predicted from the coarser lattice one step beyond its faces; of a dim it lacks, from
+             * itself */
             from = need->first[l][i] * t / 2;
             from -= from > 0;
             to = need->end[l][i] * t / 2 + 2;
@@ -116,8 +119,8 @@ CSZ_FN int csz_box_touches_lattice(const csz_tile_box *tile, const uint64_t *lo,
 }
 
 /*
- * The same of a box of lattice `level` of the field, which a frame may not have: need->level is the coarsest that has its
- * values.  Frames begin at multiples of the lattice's step.
+ * The same of a box of lattice `level` of the field, which a frame may not have: need->level is the coarsest
+ * that has its values.  Frames begin at multiples of the lattice's step.
  */
 CSZ_FN void csz_pyramid_need_in_field(csz_needed *need, const csz_pyramid *p, const csz_geometry *g,
                                       const csz_frame_box *frame, const uint64_t *lo, const uint64_t *hi,
@@ -144,8 +147,8 @@ CSZ_FN int csz_pyramid_is_needed(const csz_needed *need, const csz_pyramid *p, u
 }
 
 /*
- * The bound of a lattice: that of the field over min(alpha^level, beta).  Errors of a coarse lattice spread into
- * all predictions, so that fewer of them pay; how much depends on the field.
+ * The bound of a lattice: that of the field over min(alpha^level, beta).  Errors of a coarse lattice spread
+ * into all predictions, so that fewer of them pay; how much depends on the field.
  */
 CSZ_FN double csz_level_bound(double bound, int tuning, int level) {
     const int is_even = tuning & CSZ_TUNING_EVEN;
@@ -155,17 +158,19 @@ CSZ_FN double csz_level_bound(double bound, int tuning, int level) {
     return bound / (factor < beta ? factor : beta);
 }
 
-/* The neighbours that count, as csz_reach names them: all, or the two beside a value where it is interpolated linearly. */
+/* The neighbours that count, as csz_reach names them: all, or the two beside a value where it is interpolated
+ * linearly. */
 CSZ_FN uint32_t csz_tuning_reach(int tuning) { return tuning & CSZ_TUNING_LINEAR ? 2 : 7; }
 
-/* The dims along which a class is interpolated.  In many fields z is time or height, along which values change faster. */
+/* The dims along which a class is interpolated.  In many fields z is time or height, along which values
+ * change faster. */
 CSZ_FN uint32_t csz_tuning_dims(int tuning, uint32_t klass) {
     return tuning & CSZ_TUNING_ACROSS && klass & 3 ? klass & 3 : klass;
 }
 
 /*
- * Classes of a tile's elements by which coordinates are odd (bits z, y, x of the class: 4, 2, 1), in the order
- * in which they are predicted and coded.
+ * Classes of a tile's elements by which coordinates are odd (bits z, y, x of the class: 4, 2, 1), in the
+ * order in which they are predicted and coded.
  */
 CSZ_FN int csz_class_at(int rank, int i) {
     const int of3[8] = {0, 4, 2, 1, 6, 5, 3, 7}, of2[4] = {0, 2, 1, 3};
@@ -173,10 +178,11 @@ CSZ_FN int csz_class_at(int rank, int i) {
 }
 
 /*
- * Number of the code of an element of a tile with these extents in the field: class after class, and in each the bits of x, y and z
- * in turn, from the lowest up.  Nonzero codes gather in places, so that codes of a symbol and of a lane should lie close together:
- * row by row archives are 1.7%, 1.3% and 0.5% larger at bounds of 1e-2, 1e-3 and 1e-4.  Bits that are 0 in all of the
- * tile's own elements come last, so that padding fills lanes of its own: a field of 25 planes takes 2.5% less.
+ * Number of the code of an element of a tile with these extents in the field: class after class, and in each
+ * the bits of x, y and z in turn, from the lowest up.  Nonzero codes gather in places, so that codes of a
+ * symbol and of a lane should lie close together: row by row archives are 1.7%, 1.3% and 0.5% larger at
+ * bounds of 1e-2, 1e-3 and 1e-4.  Bits that are 0 in all of the tile's own elements come last, so that
+ * padding fills lanes of its own: a field of 25 planes takes 2.5% less.
  */
 CSZ_FN uint32_t csz_pyramid_code(int rank, const uint32_t *log2_t, const uint32_t *extent, uint32_t z,
                                  uint32_t y, uint32_t x) {
@@ -196,10 +202,10 @@ CSZ_FN uint32_t csz_pyramid_code(int rank, const uint32_t *log2_t, const uint32_
 }
 
 /*
- * Which neighbours along one dim an odd coordinate 2i + 1 has: the value before it always, bit 0 the one three
- * before, bit 1 the one behind it, bit 2 the one three behind.  origin and n: of the tile and the lattice along
- * that dim.  from_coarser: the neighbours are values of the coarser lattice, which are known for one step of it
- * beyond the tile's faces; others are known from 0 up to the tile's upper face.
+ * Which neighbours along one dim an odd coordinate 2i + 1 has: the value before it always, bit 0 the one
+ * three before, bit 1 the one behind it, bit 2 the one three behind.  origin and n: of the tile and the
+ * lattice along that dim.  from_coarser: the neighbours are values of the coarser lattice, which are known
+ * for one step of it beyond the tile's faces; others are known from 0 up to the tile's upper face.
  */
 CSZ_FN uint32_t csz_reach(uint32_t i, uint32_t t, uint64_t origin, uint64_t n, int from_coarser) {
     const uint64_t last = n - 1 - origin;
@@ -211,38 +217,39 @@ CSZ_FN uint32_t csz_reach(uint32_t i, uint32_t t, uint64_t origin, uint64_t n, i
 /* The order of what csz_reach names: directions of a lower order than another's do not count. */
 CSZ_FN uint32_t csz_reach_order(uint32_t reach) { return reach < 2 ? 0 : 1 + (reach & 1) + (reach >> 2); }
 
-#define CSZ_DEFINE_PYRAMID(FLOAT, NAME, BITS, SIGN, INFINITE)                                                            \
-    /* Between b and c: natural cubic (-3, 23, 23, -3)/40, (-1, 6, 3)/8, (3, 6, -1)/8, mean; or beyond b. \
-       Written so that equal values predict themselves exactly. */              \
-    CSZ_FN FLOAT csz_interpolate_##NAME(uint32_t reach, FLOAT a, FLOAT b, FLOAT c, FLOAT d) {                            \
-        switch (reach) {                                                                                                 \
-        case 7: return (b + c) * (FLOAT)0.5 + ((b + c) - (a + d)) * (FLOAT)0.075;                                        \
-        case 3: return (b + c) * (FLOAT)0.5 + ((b - a) + (b - c)) * (FLOAT)0.125;                                        \
-        case 6: return (b + c) * (FLOAT)0.5 + ((c - d) + (c - b)) * (FLOAT)0.125;                                        \
-        case 2: return (b + c) * (FLOAT)0.5;                                                                             \
-        case 1: return b + (b - a) * (FLOAT)0.5;                                                                         \
-        default: return b;                                                                                               \
-        }                                                                                                                \
-    }                                                                                                                    \
-    CSZ_FN FLOAT csz_mean2_##NAME(FLOAT p, FLOAT q) { return (p + q) * (FLOAT)0.5; }                                     \
-    CSZ_FN FLOAT csz_mean3_##NAME(FLOAT p, FLOAT q, FLOAT r) {                                                           \
-        return p + ((q - p) + (r - p)) * (FLOAT)(1.0 / 3.0);                                                             \
-    }                                                                                                                    \
-    /* A prediction that overflows is 0; it is never -0.0, whatever was added up.  By masks, so that loops vectorise. */ \
-    CSZ_FN FLOAT csz_prediction_##NAME(FLOAT p) {                                                                        \
-        const BITS bits = csz_bits_##NAME(p + (FLOAT)0), is_finite = (BITS)((bits & ~SIGN) < INFINITE);                  \
-        return csz_##NAME##_bits(bits & ((BITS)0 - is_finite));                                                          \
-    }                                                                                                                    \
-    CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }                       \
-    CSZ_FN FLOAT csz_size_##NAME(FLOAT x) { return csz_##NAME##_bits(csz_bits_##NAME(x) & ~SIGN); }                      \
+#define CSZ_DEFINE_PYRAMID(FLOAT, NAME, BITS, SIGN, INFINITE)                                              \
+    /* Between b and c: natural cubic (-3, 23, 23, -3)/40, (-1, 6, 3)/8, (3, 6, -1)/8, mean; or beyond b.  \
+       Written so that equal values predict themselves exactly. */                                         \
+    CSZ_FN FLOAT csz_interpolate_##NAME(uint32_t reach, FLOAT a, FLOAT b, FLOAT c, FLOAT d) {              \
+        switch (reach) {                                                                                   \
+        case 7: return (b + c) * (FLOAT)0.5 + ((b + c) - (a + d)) * (FLOAT)0.075;                          \
+        case 3: return (b + c) * (FLOAT)0.5 + ((b - a) + (b - c)) * (FLOAT)0.125;                          \
+        case 6: return (b + c) * (FLOAT)0.5 + ((c - d) + (c - b)) * (FLOAT)0.125;                          \
+        case 2: return (b + c) * (FLOAT)0.5;                                                               \
+        case 1: return b + (b - a) * (FLOAT)0.5;                                                           \
+        default: return b;                                                                                 \
+        }                                                                                                  \
+    }                                                                                                      \
+    CSZ_FN FLOAT csz_mean2_##NAME(FLOAT p, FLOAT q) { return (p + q) * (FLOAT)0.5; }                       \
+    CSZ_FN FLOAT csz_mean3_##NAME(FLOAT p, FLOAT q, FLOAT r) {                                             \
+        return p + ((q - p) + (r - p)) * (FLOAT)(1.0 / 3.0);                                               \
+    }                                                                                                      \
+    /* A prediction that overflows is 0; it is never -0.0, whatever was added up.  By masks, so that loops \
+     * vectorise. */                                                                                       \
+    CSZ_FN FLOAT csz_prediction_##NAME(FLOAT p) {                                                          \
+        const BITS bits = csz_bits_##NAME(p + (FLOAT)0), is_finite = (BITS)((bits & ~SIGN) < INFINITE);    \
+        return csz_##NAME##_bits(bits & ((BITS)0 - is_finite));                                            \
+    }                                                                                                      \
+    CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }         \
+    CSZ_FN FLOAT csz_size_##NAME(FLOAT x) { return csz_##NAME##_bits(csz_bits_##NAME(x) & ~SIGN); }        \
     /* 1 if r lies within bound of v in real numbers: where the difference comes out as the bound itself,  \
-       its rounding error, which is exact (Knuth), decides. */             \
-    CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                                    \
-        const FLOAT s = v - r, other = s - v, error = (v - (s - other)) + (-r - other);                                  \
-        const BITS sign = csz_bits_##NAME(s) & SIGN;                                                                     \
-        const FLOAT size = csz_##NAME##_bits(csz_bits_##NAME(s) ^ sign),                                                 \
-                    beyond = csz_##NAME##_bits(csz_bits_##NAME(error) ^ sign);                                           \
-        return (BITS)(size < bound) | ((BITS)(size == bound) & (BITS)(beyond <= 0));                                     \
+       its rounding error, which is exact (Knuth), decides. */                                             \
+    CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                      \
+        const FLOAT s = v - r, other = s - v, error = (v - (s - other)) + (-r - other);                    \
+        const BITS sign = csz_bits_##NAME(s) & SIGN;                                                       \
+        const FLOAT size = csz_##NAME##_bits(csz_bits_##NAME(s) ^ sign),                                   \
+                    beyond = csz_##NAME##_bits(csz_bits_##NAME(error) ^ sign);                             \
+        return (BITS)(size < bound) | ((BITS)(size == bound) & (BITS)(beyond <= 0));                       \
     }
 
 CSZ_DEFINE_PYRAMID(float, f32, uint32_t, 0x80000000u, 0x7F800000u)

@@ -43,9 +43,10 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
 /*
  * ---- the coarser lattice of a sampled tile ----
  *
- * Nothing is restored yet.  Where the coarser lattice has codes, its error is that of rounding; where its values are predicted, its
- * error changes slowly, and the values themselves predict the finer lattice as restored ones would.  So a value is rounded unless
- * the two beside it in its row predict it to an eighth of the bound.
+ * Nothing is restored yet.  Where the coarser lattice has codes, its error is that of rounding; where its
+ * values are predicted, its error changes slowly, and the values themselves predict the finer lattice as
+ * restored ones would.  So a value is rounded unless the two beside it in its row predict it to an eighth of
+ * the bound.
  */
 #define CSZ_DEFINE_CHOICE_VALUE(FLOAT, NAME)                                                                 \
     /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
@@ -73,8 +74,8 @@ CSZ_FN uint64_t csz_choice_record(uint32_t n) {
 }
 
 /*
- * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by interpolation.  [0]: every third
- * sample, which come first; [1]: the others.
+ * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by
+ * interpolation.  [0]: every third sample, which come first; [1]: the others.
  */
 typedef struct csz_choice {
     uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
@@ -104,8 +105,9 @@ CSZ_FN uint64_t csz_choice_lorenzo(const csz_choice *c, const csz_pyramid *shape
 }
 
 /*
- * The same of a pyramid.  The lattices above 1 together take 0.25 (rank 3) or 0.45 (rank 2) as much as lattice 1.  The coarsest is
- * predicted by Lorenzo: where that is lattice 1, it takes what a tile takes by Lorenzo.
+ * The same of a pyramid.  The lattices above 1 together take 0.25 (rank 3) or 0.45 (rank 2) as much as
+ * lattice 1.  The coarsest is predicted by Lorenzo: where that is lattice 1, it takes what a tile takes by
+ * Lorenzo.
  */
 CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int rank, int way,
                                  int is_first) {
@@ -119,8 +121,8 @@ CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, 
 }
 
 /*
- * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled.  Where it takes less than a
- * sixteenth of a bit a value, a few tiles are too little to say so.
+ * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled.  Where it
+ * takes less than a sixteenth of a bit a value, a few tiles are too little to say so.
  */
 CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int rank, int is_first) {
     if (csz_choice_sampled(shape, is_first) < CSZ_CHOICE_TILES_FEW) return 0;
@@ -136,9 +138,9 @@ CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape, int
 }
 
 /*
- * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  What is gained across is little, and told by the first part's
- * tiles of lattice 0.  Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits: there, rounding of
- * the coarser lattice is not what predictions miss.
+ * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  What is gained across is little, and
+ * told by the first part's tiles of lattice 0.  Bounds of coarser lattices are the field's own where a value
+ * takes more than 1.5 bits: there, rounding of the coarser lattice is not what predictions miss.
  */
 CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, int rank, int may_be_lorenzo) {
     const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 0),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cmocka.h: as much of cmocka as support.c and test_golden.c use, for compilers and machines it is not installed for.  The first thing that does not hold ends the
- * program.
+ * cmocka.h: as much of cmocka as support.c and test_golden.c use, for compilers and machines it is not
+ * installed for.  The first thing that does not hold ends the program.
  */
 #ifndef CSZ_TESTS_SMALL_CMOCKA_H
 #define CSZ_TESTS_SMALL_CMOCKA_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sums.c: prints one line for each of several hundred fields: the checksum of its archive, for 1, 2, 7 and 64 threads, and of the values restored from it.
- * Builds that print different lines write different bytes.  The instruction set in use goes to standard error.  The fields are generated without libm, so that they are the same everywhere.
+ * sums.c: prints one line for each of several hundred fields: the checksum of its archive, for 1, 2, 7 and 64
+ * threads, and of the values restored from it. Builds that print different lines write different bytes.  The
+ * instruction set in use goes to standard error.  The fields are generated without libm, so that they are the
+ * same everywhere.
  */
 #include "support.h"
 

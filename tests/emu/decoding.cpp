@@ -65,7 +65,8 @@ struct emulated {
     csz_status call;
 };
 
-/* Decodes through the emulator with buffers of exactly the sizes promised, so that a sanitizer sees every slip. */
+/* Decodes through the emulator with buffers of exactly the sizes promised, so that a sanitizer sees every
+ * slip. */
 static emulated decode_emulated(const std::vector<uint8_t> &archive, const csz_header &h,
                                 const uint64_t *begin, const uint64_t *end) {
     static std::vector<uint8_t> builtin;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decoding.h: fields, their archives, and what the emulated decoder makes of these beside the CPU backend.  What does not agree is printed and counted.
+ * decoding.h: fields, their archives, and what the emulated decoder makes of these beside the CPU backend.
+ * What does not agree is printed and counted.
  */
 #ifndef CSZ_TESTS_DECODING_H
 #define CSZ_TESTS_DECODING_H
@@ -60,8 +61,9 @@ void check_whole(csz_context *context, const made &m, const char *label);
 void check_region(csz_context *context, const made &m, const char *label);
 
 /*
- * A box of an archive of one frame that may be damaged: the decoder must agree with the CPU backend on whether it still holds, and on its values.  Where the box touches all tiles without holding all of them, the
- * CPU backend alone has the checksum of values to tell by.  Returns its status.
+ * A box of an archive of one frame that may be damaged: the decoder must agree with the CPU backend on
+ * whether it still holds, and on its values.  Where the box touches all tiles without holding all of them,
+ * the CPU backend alone has the checksum of values to tell by.  Returns its status.
  */
 csz_status check_box(csz_context *context, const std::vector<uint8_t> &archive, const made &m,
                      const csz_header &h, const box &b, const char *label);
@@ -75,7 +77,8 @@ void mend_frame(std::vector<uint8_t> &a, uint64_t at, uint64_t f, uint64_t paylo
 /* Makes all checksums of an archive's frames fit its bytes again, as far as its structure still allows. */
 void mend_checksums(std::vector<uint8_t> &a, const csz_header &h);
 
-/* Archives that no encoder writes, with checksums that fit, or with one that does not (decoding_forms.cpp). */
+/* Archives that no encoder writes, with checksums that fit, or with one that does not (decoding_forms.cpp).
+ */
 void check_forms(csz_context *context);
 
 } // namespace decoding

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decoding_forms.cpp: archives in forms that no encoder writes, whose checksums all fit, and archives with one checksum that does not: the decoder's own checks must come to the CPU backend's verdict, for boxes above all, of which no
- * checksum of values tells.
+ * decoding_forms.cpp: archives in forms that no encoder writes, whose checksums all fit, and archives with
+ * one checksum that does not: the decoder's own checks must come to the CPU backend's verdict, for boxes
+ * above all, of which no checksum of values tells.
  */
 #include <algorithm>
 #include <cstdio>
@@ -31,7 +32,8 @@ static std::vector<uint32_t> record_of(const made &m, const csz_header &h) {
     return words_of(m.archive, at + l.payload, at + l.payload + 4 * csz_load_u16(&m.archive[at + l.sizes]));
 }
 
-/* Such an archive with other words for its section of books, or for its first record; sizes and checksums follow, but not that of values. */
+/* Such an archive with other words for its section of books, or for its first record; sizes and checksums
+ * follow, but not that of values. */
 static std::vector<uint8_t> with_parts(const made &m, const csz_header &h, const std::vector<uint32_t> *books,
                                        const std::vector<uint32_t> *record) {
     const uint64_t at = h.nbytes, old_nbytes = csz_load_u32(&m.archive[at + 16]);
@@ -99,7 +101,8 @@ static lane_bits lane_bits_of(const std::vector<uint32_t> &record, csz_type type
     return b;
 }
 
-/* A record whose lanes' lengths are stored in another width, as what they exceed another shortest length by. */
+/* A record whose lanes' lengths are stored in another width, as what they exceed another shortest length by.
+ */
 static std::vector<uint32_t> with_lengths(const std::vector<uint32_t> &record, csz_type type, uint32_t width,
                                           uint32_t shortest) {
     const csz_record_head head = csz_record_unpack(record[0]);
@@ -124,7 +127,8 @@ static std::vector<uint32_t> with_lengths(const std::vector<uint32_t> &record, c
     return r;
 }
 
-/* Records of every kind in forms that no encoder writes, of which a box in their tile is asked: their own checks are all that tells. */
+/* Records of every kind in forms that no encoder writes, of which a box in their tile is asked: their own
+ * checks are all that tells. */
 static void check_record_forms(csz_context *context) {
     const struct {
         std::vector<uint64_t> dims;
@@ -294,7 +298,8 @@ static void check_frame_forms(csz_context *context) {
         }
         if (!check_box(context, a, m, h, all, label)) fail("not refused", label);
     }
-    /* a record of 4096 rough values in the tile of a single one: the frame is larger than raw tiles would be */
+    /* a record of 4096 rough values in the tile of a single one: the frame is larger than raw tiles would be
+     */
     const made one = make_archive(context, CSZ_F32, {1}, SMOOTH, 1e-3, CSZ_WORKFLOW_HUFFMAN),
                large = make_archive(context, CSZ_F32, {4096}, NOISE10, 1e-3, CSZ_WORKFLOW_HUFFMAN);
     csz_header one_h, large_h;
@@ -316,7 +321,9 @@ static std::vector<uint32_t> section_of(const csz_book *books) {
     return words_of(std::vector<uint8_t>(section, section + nbytes), 0, nbytes);
 }
 
-/* Books that no record of the archive uses: codes that are not complete or too long, and sections with more than their books; and lengths so much alike that 32 bytes in a row, as a warp reads them, have 256 of them. */
+/* Books that no record of the archive uses: codes that are not complete or too long, and sections with more
+ * than their books; and lengths so much alike that 32 bytes in a row, as a warp reads them, have 256 of them.
+ */
 static void check_book_forms(csz_context *context) {
     const made m = make_archive(context, CSZ_F32, {9000}, NOISE3, 1e-3, CSZ_WORKFLOW_HUFFMAN),
                few = make_archive(context, CSZ_F32, {37}, NOISE3, 1e-3, CSZ_WORKFLOW_HUFFMAN);
@@ -367,7 +374,8 @@ static void check_book_forms(csz_context *context) {
         if (!check_box(context, with_parts(few, few_h, &section, nullptr), few, few_h, few_all, label))
             fail("not refused", label);
     }
-    /* a run of 33 bits, the most that one with 10 raw ones can have: the longest code of either book is all ones */
+    /* a run of 33 bits, the most that one with 10 raw ones can have: the longest code of either book is all
+     * ones */
     memcpy(books, own, sizeof books);
     for (int b : {CSZ_BOOK_RV, CSZ_BOOK_RL}) {
         const uint32_t limit = csz_book_limit(b);
@@ -445,7 +453,8 @@ static void check_checksums(csz_context *context) {
     emu::shared_nbytes = 96 << 10;
 }
 
-/* Explicit lengths of all books, most of them unlike the ones before: a section longer than a block's threads read at once.  Only book S has symbols in this archive. */
+/* Explicit lengths of all books, most of them unlike the ones before: a section longer than a block's threads
+ * read at once.  Only book S has symbols in this archive. */
 static void check_long_books(csz_context *context) {
     const char *label = "long books";
     made m = make_archive(context, CSZ_F32, {16, 32, 64}, NOISE3, 1e-3, CSZ_WORKFLOW_HUFFMAN);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * emu.h: a stand-in for the CUDA features that src/cuda uses, so that its kernels run where no GPU is, under
- * AddressSanitizer too: CUDA's names over the machine of machine.h.  What src/cuda/common spells in PTX stands there
- * once more in C++.  Warp intrinsics need the whole warp.
+ * AddressSanitizer too: CUDA's names over the machine of machine.h.  What src/cuda/common spells in PTX
+ * stands there once more in C++.  Warp intrinsics need the whole warp.
  *
- * CSZ_EMU_BLOCKS blocks of a kernel are there at once: 3, or 1 where a kernel has static shared memory, of which there is one copy.
+ * CSZ_EMU_BLOCKS blocks of a kernel are there at once: 3, or 1 where a kernel has static shared memory, of
+ * which there is one copy.
  */
 #ifndef CSZ_TESTS_EMU_H
 #define CSZ_TESTS_EMU_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emu_runtime.c: the table of src/cuda/host/runtime.h where the kernels are emulated.  A stream is a number and everything is done at once; what is "on the device" is
- * known by a list of allocations, so that the backend's decisions by place are put to the test.
+ * emu_runtime.c: the table of src/cuda/host/runtime.h where the kernels are emulated.  A stream is a number
+ * and everything is done at once; what is "on the device" is known by a list of allocations, so that the
+ * backend's decisions by place are put to the test.
  */
 #include <stdlib.h>
 #include <string.h>

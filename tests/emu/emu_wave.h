@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* emu_wave.h: what examples/mpi_wave_gpu.cu asks of CUDA, by the emulator and its runtime table; included before it. */
+/* emu_wave.h: what examples/mpi_wave_gpu.cu asks of CUDA, by the emulator and its runtime table; included
+ * before it. */
 #ifndef CSZ_TESTS_EMU_WAVE_H
 #define CSZ_TESTS_EMU_WAVE_H
 

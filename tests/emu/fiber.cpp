@@ -22,7 +22,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* emu_switch(&save, load): pushes what a callee must keep, stores the stack pointer, takes the other one and pops. */
+/* emu_switch(&save, load): pushes what a callee must keep, stores the stack pointer, takes the other one and
+ * pops. */
 #if defined(__aarch64__)
 enum { FRAME_WORDS = 20, FRAME_ENTRY = 0, FRAME_RETURN = 11 }; /* x19, x30 */
 asm(".text\n.align 4\n.type emu_switch, %function\nemu_switch:\n"
@@ -71,7 +72,8 @@ void fiber_give_stack(fiber *f) {
 void fiber_prepare(fiber *f, void (*entry)()) {
     f->fake_stack = nullptr;
 #if defined(EMU_ASAN)
-    /* An entry never returns, so what surrounds the variables of the last one on this stack is still marked. */
+    /* An entry never returns, so what surrounds the variables of the last one on this stack is still marked.
+     */
     const size_t most = 4096;
     __asan_unpoison_memory_region((const char *)f->stack + f->stack_nbytes - most, most);
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fiber.h: threads of control that take turns on one CPU thread, each with a stack of its own.  A switch saves the registers that a call must keep and
- * no signal mask, so it costs a few nanoseconds; AddressSanitizer is told of every switch, so that it follows the stacks.
+ * fiber.h: threads of control that take turns on one CPU thread, each with a stack of its own.  A switch
+ * saves the registers that a call must keep and no signal mask, so it costs a few nanoseconds;
+ * AddressSanitizer is told of every switch, so that it follows the stacks.
  */
 #ifndef CSZ_TESTS_EMU_FIBER_H
 #define CSZ_TESTS_EMU_FIBER_H

@@ -13,14 +13,16 @@ extern "C" {
 uint64_t host_archive_room(const csz_header *header);
 
 /*
- * The archive of such a header, whose bound is resolved here; returns its size.  *npyramids: how many of its frames are pyramids.
+ * The archive of such a header, whose bound is resolved here; returns its size.  *npyramids: how many of its
+ * frames are pyramids.
  */
 uint64_t host_compress(uint8_t *out, csz_header *header, csz_predictor predictor, const void *data,
                        uint64_t *npyramids);
 
 /*
- * The box begin <= index < end of lattice `level`.  *in_part: the box is not the whole field: then this may find damage that kernels
- * do not look at: in frames outside the box, and by the checksum of values of frames that are in it in part.
+ * The box begin <= index < end of lattice `level`.  *in_part: the box is not the whole field: then this may
+ * find damage that kernels do not look at: in frames outside the box, and by the checksum of values of frames
+ * that are in it in part.
  */
 csz_status host_decompress(void *data, const csz_header *header, const uint8_t *archive, size_t nbytes,
                            const uint64_t *begin, const uint64_t *end, int level, int *in_part);

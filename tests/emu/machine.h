@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * machine.h: a GPU of fibers.  Every CUDA thread is one; whoever must wait at a barrier hands over to another that need not, drawn by lot among the threads of
- * all blocks that are there at once.  So a missing barrier, a race between blocks or a wait that depends on luck shows as a wrong result.  Dynamic
- * shared memory is filled with noise before a block starts and allocated to the byte, so that AddressSanitizer sees what goes beyond it.
+ * machine.h: a GPU of fibers.  Every CUDA thread is one; whoever must wait at a barrier hands over to another
+ * that need not, drawn by lot among the threads of all blocks that are there at once.  So a missing barrier,
+ * a race between blocks or a wait that depends on luck shows as a wrong result.  Dynamic shared memory is
+ * filled with noise before a block starts and allocated to the byte, so that AddressSanitizer sees what goes
+ * beyond it.
  */
 #ifndef CSZ_TESTS_EMU_MACHINE_H
 #define CSZ_TESTS_EMU_MACHINE_H
@@ -77,7 +79,8 @@ extern int nsms, shared_nbytes; /* of the device it thinks it has */
 void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned together,
             const std::function<void()> &kernel);
 
-/* Holds a kernel without dynamic shared memory back until the next is launched: then its blocks come one by one, beside that one's. */
+/* Holds a kernel without dynamic shared memory back until the next is launched: then its blocks come one by
+ * one, beside that one's. */
 void hold(unsigned grid, unsigned nthreads, const std::function<void()> &kernel);
 
 /* Whether the kernel that was held back is over. */
@@ -120,7 +123,8 @@ template <class F> static inline uint64_t warp_fold(uint64_t value, F fold) {
 }
 
 /*
- * Every lane of a warp shows a word and looks at one.  Two rows of words in turns: who writes a row again has met the others since, who had looked by then.
+ * Every lane of a warp shows a word and looks at one.  Two rows of words in turns: who writes a row again has
+ * met the others since, who had looked by then.
  */
 template <class T> static inline T warp_exchange(T value, unsigned from) {
     barrier *b = warp_barrier();

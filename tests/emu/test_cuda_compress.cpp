@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cuda_compress.cpp: the kernels of src/cuda, run on emulated threads, must write the CPU backend's archives byte for
- * byte, whatever the shape, the type, the values, the bound and the workflow.  With no argument all cases run, with "few" every 17th; a number runs that
- * many random ones instead, a seed may follow.
+ * test_cuda_compress.cpp: the kernels of src/cuda, run on emulated threads, must write the CPU backend's
+ * archives byte for byte, whatever the shape, the type, the values, the bound and the workflow.  With no
+ * argument all cases run, with "few" every 17th; a number runs that many random ones instead, a seed may
+ * follow.
  */
 #include <cmath>
 #include <cstdio>
@@ -101,7 +102,8 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         return i / 4096 % 3 == 0   ? 0.01 * (double)(i / 50 % 7)
                : i / 4096 % 3 == 1 ? 0.02 * noise
                                    : (i % 97 == 0 ? 3e3 * noise : 0);
-    case STRANGE_SINGLE: /* three backgrounds for plain codes, vector modes and runs, and few tiles that a sample of them hardly knows */
+    case STRANGE_SINGLE: /* three backgrounds for plain codes, vector modes and runs, and few tiles that a
+                            sample of them hardly knows */
     case STRANGE_VECTOR:
     case STRANGE_RUNS:
         if (i / 4096 % 61 == 7) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cuda_decompress.cpp: the CUDA decoder's kernels, run by the emulator, restore bit for bit what the CPU backend restores: all types, ranks, modes and
- * classes, regions, missing and special values; and no damaged archive makes them leave their buffers or restore what the CPU backend would refuse.  A first argument is the level: 0 a
- * fifth of the cases, 1 as without, 2 all workflows of all fields and more damage; a second the seed.
+ * test_cuda_decompress.cpp: the CUDA decoder's kernels, run by the emulator, restore bit for bit what the CPU
+ * backend restores: all types, ranks, modes and classes, regions, missing and special values; and no damaged
+ * archive makes them leave their buffers or restore what the CPU backend would refuse.  A first argument is
+ * the level: 0 a fifth of the cases, 1 as without, 2 all workflows of all fields and more damage; a second
+ * the seed.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +15,8 @@
 
 using namespace decoding;
 
-/* Rows that begin within sectors, and enough tiles that teams of groups take them: parts of a row, a row and several rows at a time; short records leave room for a last team of fewer groups. */
+/* Rows that begin within sectors, and enough tiles that teams of groups take them: parts of a row, a row and
+ * several rows at a time; short records leave room for a last team of fewer groups. */
 static void check_teams(csz_context *context) {
     const std::vector<std::vector<uint64_t>> shapes = {{9, 20, 300}, {17, 60, 70}, {30, 50, 9}, {50, 90, 21}};
     for (size_t s = 0; s < shapes.size(); s++) {
@@ -29,7 +32,8 @@ static void check_teams(csz_context *context) {
     }
 }
 
-/* Modes whose tables a block does not keep, as if their books told that no record has them: all tiles of modes M, Q and P are decoded with tables from memory. */
+/* Modes whose tables a block does not keep, as if their books told that no record has them: all tiles of
+ * modes M, Q and P are decoded with tables from memory. */
 static void check_tables_given(csz_context *context) {
     const std::vector<std::vector<uint64_t>> shapes = {{16, 32, 64}, {70, 300}, {9000}, {9, 20, 300}};
     emu::books_unused = true;
@@ -48,7 +52,9 @@ static void check_tables_given(csz_context *context) {
 }
 
 /*
- * Calls of one round on devices that hold many groups a block, so that several teams decode wide tiles: as many tiles as fit, and one more, which is no longer such a call; kernels one after another, and beside the tables kernel.
+ * Calls of one round on devices that hold many groups a block, so that several teams decode wide tiles: as
+ * many tiles as fit, and one more, which is no longer such a call; kernels one after another, and beside the
+ * tables kernel.
  */
 static void check_once(csz_context *context, int level) {
     const std::vector<std::vector<uint64_t>> shapes = {{24, 48, 60}, {21, 47, 120}, {190, 380},    {300, 130},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cuda_pyramid.cpp: archives whose frames may be pyramids: the kernels of src/cuda, run by the emulator, restore bit for bit what
- * the CPU backend restores, whole fields, boxes and previews, and agree with it on damaged archives.  A first argument is the number
- * of random fields, a second the seed.
+ * test_cuda_pyramid.cpp: archives whose frames may be pyramids: the kernels of src/cuda, run by the emulator,
+ * restore bit for bit what the CPU backend restores, whole fields, boxes and previews, and agree with it on
+ * damaged archives.  A first argument is the number of random fields, a second the seed.
  */
 #include <cmath>
 #include <cstdio>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cuda_tree.cpp: src/cuda/plan/tree.cuh, run on an emulated warp, must give as many codes of each length as csz_lengths_from_sorted does, for weights that
- * make trees as deep, as flat and as full of ties as can be.
+ * test_cuda_tree.cpp: src/cuda/plan/tree.cuh, run on an emulated warp, must give as many codes of each length
+ * as csz_lengths_from_sorted does, for weights that make trees as deep, as flat and as full of ties as can
+ * be.
  */
 #include <algorithm>
 #include <cmath>

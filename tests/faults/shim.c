@@ -3,14 +3,16 @@
  * shim.c: a library to preload that makes one system call or allocation fail, as the environment says:
  *
  *     CSZ_FAULT=CALL:N:HOW    the Nth CALL, counted from 1, or every second one for N = 0
- *     HOW                     an errno's name; short: read and write then move one byte; wrong: pread then gives 0xFF for the first;
- *                             cut: pread's file loses all its bytes first; or wait: the call waits until a signal ends the program
- *     CSZ_FAULT_HIT=PATH      created when the fault strikes
- *     CSZ_FAULT_LEAST=NBYTES  preads of fewer bytes do not count
+ *     HOW                     an errno's name; short: read and write then move one byte; wrong: pread then
+ * gives 0xFF for the first; cut: pread's file loses all its bytes first; or wait: the call waits until a
+ * signal ends the program CSZ_FAULT_HIT=PATH      created when the fault strikes CSZ_FAULT_LEAST=NBYTES
+ * preads of fewer bytes do not count
  *
- * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod, fstat, mmap, ftruncate, malloc or pthread_create.  Reads and writes of
- * descriptors 0 to 2 count only where CSZ_FAULT_STDIO is set, so that messages come through.  Where CSZ_FAULT_NAMED is set there are no files without names, as
- * on NFS.  Nothing counts before main: what the constructors of other people's libraries do with a failure is theirs.
+ * CALL is read, write, pread, pwrite, writev, open, mkostemp, close, fsync, rename, link, linkat, fchmod,
+ * fstat, mmap, ftruncate, malloc or pthread_create.  Reads and writes of descriptors 0 to 2 count only where
+ * CSZ_FAULT_STDIO is set, so that messages come through.  Where CSZ_FAULT_NAMED is set there are no files
+ * without names, as on NFS.  Nothing counts before main: what the constructors of other people's libraries do
+ * with a failure is theirs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz.h: what the fuzz targets share.  A target is one LLVMFuzzerTestOneInput; it aborts where a promise is broken, the sanitizers see the rest.
- * The library under test is the one users get, checksums and all: a target reseals what it was given before it is read.
+ * fuzz.h: what the fuzz targets share.  A target is one LLVMFuzzerTestOneInput; it aborts where a promise is
+ * broken, the sanitizers see the rest. The library under test is the one users get, checksums and all: a
+ * target reseals what it was given before it is read.
  */
 #ifndef CSZ_TESTS_FUZZ_H
 #define CSZ_TESTS_FUZZ_H
@@ -42,7 +43,8 @@ static inline __attribute__((unused)) uint8_t *fuzz_copy(const uint8_t *data, si
 }
 
 /*
- * Between the two the library holds at most limit_nbytes, what its context keeps from earlier calls included; what it allocates there it frees there, or keeps.
+ * Between the two the library holds at most limit_nbytes, what its context keeps from earlier calls included;
+ * what it allocates there it frees there, or keeps.
  */
 void fuzz_memory_watch(void);
 void fuzz_memory_check(size_t limit_nbytes);

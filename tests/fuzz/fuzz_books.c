@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_books.c: any bytes as a section of books; what is accepted has complete codes, and reads alike once written again. */
+/* fuzz_books.c: any bytes as a section of books; what is accepted has complete codes, and reads alike once
+ * written again. */
 #include "fuzz.h"
 
 #include "cpu/tile.h"

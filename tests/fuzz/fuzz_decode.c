@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_decode.c: any bytes as an archive, through every call that reads a whole one, and frame by frame as the command does. */
+/* fuzz_decode.c: any bytes as an archive, through every call that reads a whole one, and frame by frame as
+ * the command does. */
 #include "fuzz.h"
 
 enum { MOST_FRAMES = 4 };

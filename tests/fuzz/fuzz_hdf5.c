@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_hdf5.c: the HDF5 filter, called as HDF5 calls it, with any cd_values and any chunk: a byte of flags, a byte that says how many words follow, the words, the
- * chunk.  Built where plugins/hdf5 and HDF5's headers are.
+ * fuzz_hdf5.c: the HDF5 filter, called as HDF5 calls it, with any cd_values and any chunk: a byte of flags, a
+ * byte that says how many words follow, the words, the chunk.  Built where plugins/hdf5 and HDF5's headers
+ * are.
  */
 #include "fuzz.h"
 

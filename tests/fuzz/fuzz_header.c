@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_header.c: any bytes as a header and as an archive's skeleton; what is accepted is consistent and is written again alike. */
+/* fuzz_header.c: any bytes as a header and as an archive's skeleton; what is accepted is consistent and is
+ * written again alike. */
 #include "fuzz.h"
 
 #include "format/archive.h"

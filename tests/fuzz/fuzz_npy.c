@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_npy.c: any bytes as a .npy file; what is accepted fits the file exactly, and reads alike once written again. */
+/* fuzz_npy.c: any bytes as a .npy file; what is accepted fits the file exactly, and reads alike once written
+ * again. */
 #include "fuzz.h"
 
 #include <stdarg.h>

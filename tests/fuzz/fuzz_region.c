@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_region.c: boxes of any archive and of its previews: sixteen bytes that place the box, then the archive.  Where the whole can be decoded too, the box is a part
- * of it; a reader behind a callback restores the same box.
+ * fuzz_region.c: boxes of any archive and of its previews: sixteen bytes that place the box, then the
+ * archive.  Where the whole can be decoded too, the box is a part of it; a reader behind a callback restores
+ * the same box.
  */
 #include "fuzz.h"
 

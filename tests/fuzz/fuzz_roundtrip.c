@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_roundtrip.c: any field and any options.  The first bytes choose type, dims, bound, workflow, predictor, fill and zstd; the others are values, laid out in one of
- * several ways to fill the field.  What compresses restores within the bound, bit for bit where it must, in no more bytes than promised.
+ * fuzz_roundtrip.c: any field and any options.  The first bytes choose type, dims, bound, workflow,
+ * predictor, fill and zstd; the others are values, laid out in one of several ways to fill the field.  What
+ * compresses restores within the bound, bit for bit where it must, in no more bytes than promised.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_tile.c: any bytes as the record of one tile, in the modes of one workflow (FUZZ_WORKFLOW, as in csz.h).  Input: a byte of type and shape, a byte of
- * built-in books, two bytes of flags (1: a tile of a pyramid, with the tuning in the bits above), the record.  Nothing stands between the record and the decoder here: neither index nor checksum.
+ * fuzz_tile.c: any bytes as the record of one tile, in the modes of one workflow (FUZZ_WORKFLOW, as in
+ * csz.h).  Input: a byte of type and shape, a byte of built-in books, two bytes of flags (1: a tile of a
+ * pyramid, with the tuning in the bits above), the record.  Nothing stands between the record and the decoder
+ * here: neither index nor checksum.
  */
 #include "fuzz.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c: what the library holds, counted by the sanitizer's hooks, against the memory limit that a target declares. */
+/* memory.c: what the library holds, counted by the sanitizer's hooks, against the memory limit that a target
+ * declares. */
 #include <sanitizer/allocator_interface.h>
 
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * seeds.c: first inputs for each fuzz target, cut out of the golden archives.  Arguments: the folder to fill, then archives.  Made at build time, so that
- * the repository holds no second copy of them.
+ * seeds.c: first inputs for each fuzz target, cut out of the golden archives.  Arguments: the folder to fill,
+ * then archives.  Made at build time, so that the repository holds no second copy of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,8 @@ static void write_hdf5(const char *name, const uint8_t *bytes, size_t nbytes) {
     write_seed("hdf5", name, start, 2 + 4 * (size_t)start[1], bytes, nbytes);
 }
 
-/* Chunks that the filter keeps bit for bit, as plugins/hdf5/exact.c lays them out: without words, and as four floats. */
+/* Chunks that the filter keeps bit for bit, as plugins/hdf5/exact.c lays them out: without words, and as four
+ * floats. */
 static void write_hdf5_exact(void) {
     uint8_t chunk[24 + 16] = {'C', 'S', 'Z', '='}, start[2 + 12 * 4] = {1, 0};
     chunk[8] = 16;

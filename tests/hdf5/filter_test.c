@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * filter_test.c: the HDF5 filter through HDF5 itself, and its callback alone.  Built against each HDF5 that is there; the
- * environment's HDF5_PLUGIN_PATH names the plugin's folder, the first argument the plugin.  Every dataset is
- * written, read back and held against what went in, with the bound that the settings promise for each chunk.
+ * filter_test.c: the HDF5 filter through HDF5 itself, and its callback alone.  Built against each HDF5 that
+ * is there; the environment's HDF5_PLUGIN_PATH names the plugin's folder, the first argument the plugin.
+ * Every dataset is written, read back and held against what went in, with the bound that the settings promise
+ * for each chunk.
  */
 #include "csz.h"
 #include "csz_hdf5.h"
@@ -86,7 +87,8 @@ static int is_special(double v, const setup *s) {
     return !isfinite(v) || (s->has_fill && v == s->fill) || (float)v == (float)(s->has_fill ? s->fill : NAN);
 }
 
-/* The largest that a chunk's error may be where the whole dataset's range is known: chunks have no larger one. */
+/* The largest that a chunk's error may be where the whole dataset's range is known: chunks have no larger
+ * one. */
 static double allowed(const double *values, const setup *s) {
     double min = INFINITY, max = -INFINITY;
     for (size_t i = 0; i < count(s); i++) {
@@ -200,8 +202,9 @@ static void test_ranks_are_folded_and_unit_dims_dropped(void **state) {
 }
 
 /*
- * 100 x 100 in chunks of 64 x 64: three of four chunks are padded, 60% of what they hold.  The padding must not
- * loosen a relative bound (allowed() knows the data alone), and must not cost more than an unpadded dataset by more than a little.
+ * 100 x 100 in chunks of 64 x 64: three of four chunks are padded, 60% of what they hold.  The padding must
+ * not loosen a relative bound (allowed() knows the data alone), and must not cost more than an unpadded
+ * dataset by more than a little.
  */
 static void test_padding_harms_neither_bound_nor_ratio(void **state) {
     (void)state;
@@ -362,7 +365,8 @@ static void test_filter_is_mandatory_unless_the_words_say_otherwise(void **state
     H5Fclose(file);
 }
 
-/* Floats that another filter has shuffled would be coded as if they were floats, and come back as anything. */
+/* Floats that another filter has shuffled would be coded as if they were floats, and come back as anything.
+ */
 static void test_filter_must_come_first(void **state) {
     (void)state;
     setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, NULL, 0, 0};
@@ -482,8 +486,9 @@ static void test_damaged_and_foreign_chunks_are_refused(void **state) {
 }
 
 /*
- * Random bits, so NaNs of all kinds and denormals among floats, in types of every class; each is written as it lies in memory, and edges are
- * padded.  Every kind of word list that asks for it: none, NCO's single 0, a complete one.
+ * Random bits, so NaNs of all kinds and denormals among floats, in types of every class; each is written as
+ * it lies in memory, and edges are padded.  Every kind of word list that asks for it: none, NCO's single 0, a
+ * complete one.
  */
 static void test_without_a_bound_every_bit_is_kept(void **state) {
     (void)state;
@@ -531,7 +536,8 @@ static void test_without_a_bound_every_bit_is_kept(void **state) {
     H5Tclose(pair);
 }
 
-/* A tool that copies a complete list and changes the type, as ncpdq does: integers have no use for the bound. */
+/* A tool that copies a complete list and changes the type, as ncpdq does: integers have no use for the bound.
+ */
 static void test_copied_settings_keep_every_bit_of_other_types(void **state) {
     (void)state;
     setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, NULL, 0, 0};
@@ -702,7 +708,8 @@ static void test_failure_leaves_the_buffer_alone(void **state) {
 }
 
 #ifdef H5_HAVE_PARALLEL
-/* One process that writes as parallel programs do: collectively, through MPI-IO, which allows no conversion. */
+/* One process that writes as parallel programs do: collectively, through MPI-IO, which allows no conversion.
+ */
 static void test_collective_write(void **state) {
     (void)state;
     setup s = {H5T_IEEE_F64LE, 2, {100, 100}, {64, 64}, CSZ_BOUND_ABS, 1e-3, 0, 0, NULL, 0, 0};

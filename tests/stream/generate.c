@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * generate.c: fields of any size that nobody has to store.  `generate NZ NY NX` writes one of f32 to standard output, plane by plane;
- * `generate --check BOUND NZ NY NX` reads one and exits 1 unless every value is within the bound of the one generated.  Hills that move from
- * plane to plane, with a little noise, so that it compresses as data does and not as zeros do.
+ * generate.c: fields of any size that nobody has to store.  `generate NZ NY NX` writes one of f32 to standard
+ * output, plane by plane; `generate --check BOUND NZ NY NX` reads one and exits 1 unless every value is
+ * within the bound of the one generated.  Hills that move from plane to plane, with a little noise, so that
+ * it compresses as data does and not as zeros do.
  */
 #include <errno.h>
 #include <math.h>

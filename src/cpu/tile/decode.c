@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decode.c: from a record to a tile's deltas.  The record is untrusted: its sections are measured before they are read, and its bits are
- * copied into a buffer longer than any lane can reach.
+ * decode.c: from a record to a tile's deltas.  The record is untrusted: its sections are measured before they
+ * are read, and its bits are copied into a buffer longer than any lane can reach.
  */
 #include "cpu/tile/names.h"
 

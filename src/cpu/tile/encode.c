@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * encode.c: from a tile's deltas to its record.  Symbols of the whole tile are formed first, in loops that vectorise; then the
- * lanes are written one after another: symbols, escapes, raw bits (docs/format.md, section 6).
+ * encode.c: from a tile's deltas to its record.  Symbols of the whole tile are formed first, in loops that
+ * vectorise; then the lanes are written one after another: symbols, escapes, raw bits (docs/format.md,
+ * section 6).
  */
 #include "cpu/tile/names.h"
 
@@ -18,11 +19,12 @@ static const uint8_t written[][16] = {
 
 /*
  * ---- lanes ----
- * Each function works on a copy of the writer: a store through a byte pointer may alias the original, which would keep it out of
- * registers.
+ * Each function works on a copy of the writer: a store through a byte pointer may alias the original, which
+ * would keep it out of registers.
  */
 
-/* Four entries (bits << 8 | their number, 14 at most) joined two by two, so that only one step in four waits for the writer. */
+/* Four entries (bits << 8 | their number, 14 at most) joined two by two, so that only one step in four waits
+ * for the writer. */
 static inline void put_four(csz_bit_writer *out, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     const uint32_t sum = a + b + c + d;
     out->seen |= sum;
@@ -32,8 +34,8 @@ static inline void put_four(csz_bit_writer *out, uint32_t a, uint32_t b, uint32_
 }
 
 /*
- * Raw bits behind the symbols of 16-bit deltas, as entries; none behind direct ones.  Kept out of line: only as a function of plain pointers does
- * every compiler vectorise it.  n is a multiple of 16.
+ * Raw bits behind the symbols of 16-bit deltas, as entries; none behind direct ones.  Kept out of line: only
+ * as a function of plain pointers does every compiler vectorise it.  n is a multiple of 16.
  */
 static __attribute__((noinline)) void raw_entries(uint32_t *restrict entry, const int16_t *restrict code,
                                                   const uint8_t *restrict symbol, uint32_t n) {
@@ -162,8 +164,8 @@ static void put_base(csz_bit_writer *out, const csz_tile_work *w, const csz_reco
 }
 
 /*
- * Lane bits into bits[]; then bitmap, and the stream of base, lengths and lane bits, into record[] from word `at`.  Returns the words used; head
- * learns what it needs.
+ * Lane bits into bits[]; then bitmap, and the stream of base, lengths and lane bits, into record[] from word
+ * `at`.  Returns the words used; head learns what it needs.
  */
 static uint32_t put_lanes(csz_tile_work *w, const csz_code_tables *t, csz_record_head *head, csz_type type,
                           uint32_t at) {

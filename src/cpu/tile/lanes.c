@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.c: the lanes of every mode.  Four lanes are decoded at a time, so that one lane's table look-up hides another's: symbols of all lanes first, then what the mode has behind
- * them, escapes or raw bits.
+ * lanes.c: the lanes of every mode.  Four lanes are decoded at a time, so that one lane's table look-up hides
+ * another's: symbols of all lanes first, then what the mode has behind them, escapes or raw bits.
  */
 #include "cpu/tile/names.h"
 
@@ -19,9 +19,9 @@
     } while (0)
 
 /*
- * Decodes 4 * nsteps symbols of each of CSZ_LANES_AT_ONCE lanes; one refill of the window serves four symbols, as 4 x 12 <= 57.  Symbols of
- * step i go to place[i] of the lane's symbols, in two halves: `half` bytes there and `half` more at place[i] + gap.
- * Returns the or of all entries, whose bit 8 tells of buckets.
+ * Decodes 4 * nsteps symbols of each of CSZ_LANES_AT_ONCE lanes; one refill of the window serves four
+ * symbols, as 4 x 12 <= 57.  Symbols of step i go to place[i] of the lane's symbols, in two halves: `half`
+ * bytes there and `half` more at place[i] + gap. Returns the or of all entries, whose bit 8 tells of buckets.
  */
 static inline uint32_t decode_symbols(const uint8_t *bits, const uint16_t *table, uint32_t limit,
                                       csz_lane *lanes, uint8_t *symbols, uint32_t per_lane, uint32_t nsteps,
@@ -79,7 +79,8 @@ static uint32_t raw_lengths(uint8_t *restrict nraw, const uint8_t *restrict s, u
     return any;
 }
 
-/* 16-bit deltas of symbols and raw bits.  Kept out of line: only as a function of plain pointers does every compiler vectorise it.  n is a multiple of 16. */
+/* 16-bit deltas of symbols and raw bits.  Kept out of line: only as a function of plain pointers does every
+ * compiler vectorise it.  n is a multiple of 16. */
 static __attribute__((noinline)) void set_deltas(int16_t *restrict code, const uint8_t *restrict s,
                                                  const uint16_t *restrict raw, uint32_t n) {
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
@@ -223,7 +224,8 @@ static void decode_escape_raw(int16_t *delta, const uint8_t *bits, csz_lane *in,
     set_deltas(delta, symbol, raw, n16);
 }
 
-/* Escapes of lanes i and up, CSZ_LANES_AT_ONCE of them, replace the codes that group->mask marks; a lane has nmasks masks. */
+/* Escapes of lanes i and up, CSZ_LANES_AT_ONCE of them, replace the codes that group->mask marks; a lane has
+ * nmasks masks. */
 static void decode_escapes(csz_tile_work *w, const uint16_t *table, csz_lane_set *set, uint32_t i,
                            escape_group *group, uint32_t nmasks) {
     const uint32_t nlanes = set->n - i < CSZ_LANES_AT_ONCE ? set->n - i : CSZ_LANES_AT_ONCE;

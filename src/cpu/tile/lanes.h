@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.h: from the bits of a record's lanes to deltas.  Bits are untrusted: loops run over counts known beforehand, in a buffer longer than any lane can reach, and a lane that does not use up its bits
- * exactly is refused.
+ * lanes.h: from the bits of a record's lanes to deltas.  Bits are untrusted: loops run over counts known
+ * beforehand, in a buffer longer than any lane can reach, and a lane that does not use up its bits exactly is
+ * refused.
  */
 #ifndef CSZ_CPU_TILE_LANES_H
 #define CSZ_CPU_TILE_LANES_H
@@ -21,7 +22,8 @@ typedef struct csz_lane_set {
     uint32_t n;
 } csz_lane_set;
 
-/* Deltas of the lanes, which are not empty, of a record of the mode and of class w->klass; 0 if they are malformed. */
+/* Deltas of the lanes, which are not empty, of a record of the mode and of class w->klass; 0 if they are
+ * malformed. */
 int csz_lanes_decode(csz_tile_work *w, const csz_decode_tables *tables, csz_lane_set *set, int mode);
 
 /* 16-bit deltas of an empty lane. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid_body.h: the part of predict_pyramid_tile.c that differs by type, included once for float and once for double.
- * FLOAT, BITS, FIELD, WORDS and NAME are the parameters; they end here.
+ * predict_pyramid_body.h: the part of predict_pyramid_tile.c that differs by type, included once for float
+ * and once for double. FLOAT, BITS, FIELD, WORDS and NAME are the parameters; they end here.
  */
 
 /* The coarser lattice in and around the tile into class none. */
@@ -28,7 +28,8 @@ static void NAME(load_coarser)(FLOAT *to, const class_layout *l, const csz_level
     }
 }
 
-/* Pairs of neighbours apart and together.  Kept out of line: only as functions of plain pointers does every compiler vectorise them. */
+/* Pairs of neighbours apart and together.  Kept out of line: only as functions of plain pointers does every
+ * compiler vectorise them. */
 static __attribute__((noinline)) void NAME(split_row)(FLOAT *restrict even, FLOAT *restrict odd,
                                                       const FLOAT *restrict row, uint32_t n) {
     for (uint32_t x = 0; x < n; x++) {
@@ -68,7 +69,8 @@ static void NAME(load_values)(FLOAT *value, const class_layout *l, const csz_lev
 
 /* ---- predictions of rows that lie behind each other in memory, n places at a time ---- */
 
-/* A dim that elements are interpolated along: what stands before the first, how far it is to the next, and which neighbours there are. */
+/* A dim that elements are interpolated along: what stands before the first, how far it is to the next, and
+ * which neighbours there are. */
 typedef struct NAME(way) {
     const FLOAT *b;
     size_t step;
@@ -93,8 +95,9 @@ static inline FLOAT NAME(either)(BITS which, FLOAT a, FLOAT b) {
 }
 
 /*
- * Along one, two or three dims, in the order z, y, x.  Kept out of line: only as functions of plain pointers does every compiler vectorise
- * them.  no_y, no_x: all ones where that dim lacks a neighbour and does not count.
+ * Along one, two or three dims, in the order z, y, x.  Kept out of line: only as functions of plain pointers
+ * does every compiler vectorise them.  no_y, no_x: all ones where that dim lacks a neighbour and does not
+ * count.
  */
 #define DEFINE_PREDICT(KIND, IS_LINEAR)                                                                    \
     static __attribute__((noinline)) void NAME(predict1_##KIND)(FLOAT *restrict out, const FLOAT *p,       \
@@ -267,8 +270,9 @@ static void NAME(predict_corners)(csz_pyramid_work *p, const class_layout *l, co
 }
 
 /*
- * Predictions of a plane of a class, ny rows of nx elements, into plane[].  All elements are treated as those in the middle of the plane, where a dim
- * that lacks a neighbour does not count; then those again in which all dims lack one.
+ * Predictions of a plane of a class, ny rows of nx elements, into plane[].  All elements are treated as those
+ * in the middle of the plane, where a dim that lacks a neighbour does not count; then those again in which
+ * all dims lack one.
  */
 static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
                                 uint32_t klass, uint32_t z, uint32_t ny, uint32_t nx) {
@@ -324,7 +328,8 @@ static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, cons
     }
 }
 
-/* A product with a weight of the checksum, in a number whose low 32 bits count: of 64-bit values, without narrowing vectors. */
+/* A product with a weight of the checksum, in a number whose low 32 bits count: of 64-bit values, without
+ * narrowing vectors. */
 static inline BITS NAME(weighed)(BITS bits, uint32_t weight) {
 #if defined(CSZ_BODY_F64)
     const uint64_t folded = (bits & 0xFFFFFFFFu) + (bits >> 32) * (uint64_t)CSZ_VALUE_HIGH;
@@ -335,9 +340,10 @@ static inline BITS NAME(weighed)(BITS bits, uint32_t weight) {
 }
 
 /*
- * Quantizes n places; *hash gains their part of the checksum.  Places of weight 0 take their prediction and have the code 0.  Returns 0 if some value has
- * no code, or an error as large as the bound, which only quantize_exactly judges.  Kept out of line: only as functions of plain pointers does
- * every compiler vectorise these.
+ * Quantizes n places; *hash gains their part of the checksum.  Places of weight 0 take their prediction and
+ * have the code 0.  Returns 0 if some value has no code, or an error as large as the bound, which only
+ * quantize_exactly judges.  Kept out of line: only as functions of plain pointers does every compiler
+ * vectorise these.
  */
 static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restored, int16_t *restrict code,
                                                          const FLOAT *restrict v, const FLOAT *restrict p,
@@ -463,7 +469,8 @@ static __attribute__((noinline)) int NAME(refused_are)(const uint8_t *restrict r
     return differ == 0;
 }
 
-/* Exceptions from refused[]: masks of bit patterns that many may share, others one by one; in the order of section 1. */
+/* Exceptions from refused[]: masks of bit patterns that many may share, others one by one; in the order of
+ * section 1. */
 static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_level *level,
                          const csz_tile_box *box, const uint32_t *weight) {
     const csz_geometry *g = &level->plan.geometry;
@@ -523,7 +530,8 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
     w->is_raw = level->plan.raw_by_size && !w->is_fill && 4 * s->n_single > n;
 }
 
-/* Interleaves the tile's own values, by class, into rows of `to`, whose extents in elements are those of `pitch`. */
+/* Interleaves the tile's own values, by class, into rows of `to`, whose extents in elements are those of
+ * `pitch`. */
 static void NAME(join_classes)(FLOAT *to, uint64_t plane_pitch, uint64_t row_pitch, const csz_pyramid_work *p,
                                const class_layout *l, const csz_tile_box *box) {
     for (uint32_t z = 0; z < box->extent[0]; z++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict_pyramid_tile.c: a tile's way from values to codes and back by interpolation (predict/pyramid.h), class by class and
- * plane by plane, so that the loops vectorise.  Values stand by class, each class a dense box with room for the neighbours
- * beyond the tile: then the neighbours of a row along any dim are rows too.
+ * predict_pyramid_tile.c: a tile's way from values to codes and back by interpolation (predict/pyramid.h),
+ * class by class and plane by plane, so that the loops vectorise.  Values stand by class, each class a dense
+ * box with room for the neighbours beyond the tile: then the neighbours of a row along any dim are rows too.
  */
 #include "cpu/tile/names.h"
 
@@ -16,12 +16,14 @@ static uint32_t half_extent(const csz_geometry *g, int dim) {
     return dim < 3 - g->rank ? 1 : 1u << (g->log2_t[dim] - 1);
 }
 
-/* Places of a plane of a class: loops go on to a multiple of 16, and those behind the last row have the weight 0. */
+/* Places of a plane of a class: loops go on to a multiple of 16, and those behind the last row have the
+ * weight 0. */
 static uint32_t plane_places(const csz_geometry *g) {
     return (half_extent(g, 1) * (half_extent(g, 2) + 3) + 15) & ~15u;
 }
 
-/* Bits of x, y, z in turn: codes of a block are pairs beside each other in x, then in y, z, and again in x. */
+/* Bits of x, y, z in turn: codes of a block are pairs beside each other in x, then in y, z, and again in x.
+ */
 static void order_find_blocks(code_order *order, int rank) {
     const uint16_t *place = order->place_of_code;
     const uint32_t block = rank == 3 ? 16 : 8, row = (uint32_t)(place[2] - place[0]),
@@ -42,7 +44,8 @@ static uint32_t sum_of_bits(const uint32_t *of_bit, uint32_t i) {
     return sum;
 }
 
-/* The order of a tile's codes; the number of an element's code is the sum of what its class and its coordinates add. */
+/* The order of a tile's codes; the number of an element's code is the sum of what its class and its
+ * coordinates add. */
 static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
                        const csz_tile_box *box) {
     uint32_t of_class[8] = {0}, of_bit[3][12], of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2], e = 0;
@@ -170,7 +173,8 @@ static void codes_to_places(int16_t *restrict to, const code_order *order, const
     }
 }
 
-/* Step `step` of nsteps over a tile: as many of the rows ahead are fetched.  A tile's rows lie too far apart for the processor to foresee. */
+/* Step `step` of nsteps over a tile: as many of the rows ahead are fetched.  A tile's rows lie too far apart
+ * for the processor to foresee. */
 static inline void fetch_ahead(const rows_ahead *rows, uint32_t step, uint32_t nsteps,
                                const int for_writing) {
     const uint32_t first = step * rows->n / nsteps, end = (step + 1) * rows->n / nsteps;
@@ -232,7 +236,8 @@ typedef struct class_layout {
     uint32_t own[2][3]; /* indices of even and odd coordinates in the tile and the lattice */
     uint32_t even[3];   /* those of even ones with the upper face */
     uint64_t at[3];     /* the tile's origin in the lattice */
-    /* of odd coordinates: the indices from first to end have all neighbours, others are few.  [1]: of the coarser lattice */
+    /* of odd coordinates: the indices from first to end have all neighbours, others are few.  [1]: of the
+     * coarser lattice */
     uint32_t first[2][3], end[2][3];
     few_indices few[3]; /* those others, where neighbours are not of the coarser lattice */
 } class_layout;

@@ -13,9 +13,9 @@
 #include "predict/lorenzo.h"
 
 /*
- * Elements without a quantum continue their neighbours: from the left in a row (the row's first quantum before it), then row
- * by row, then plane by plane.  A group is what moves together along the dim at hand: an element, a row or a plane; has[i] says
- * whether group i has any quantum of its own.
+ * Elements without a quantum continue their neighbours: from the left in a row (the row's first quantum
+ * before it), then row by row, then plane by plane.  A group is what moves together along the dim at hand: an
+ * element, a row or a plane; has[i] says whether group i has any quantum of its own.
  */
 static void fill_groups(int64_t *q, const uint8_t *has, uint32_t ngroups, uint32_t group) {
     uint32_t first = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quantize_body.h: the part of quantize.c that differs by type, included once for float and once for double.  FLOAT, BITS,
- * SIGNED, FIELD, WORDS and NAME are the parameters; they end here.
+ * quantize_body.h: the part of quantize.c that differs by type, included once for float and once for double.
+ * FLOAT, BITS, SIGNED, FIELD, WORDS and NAME are the parameters; they end here.
  */
 
 /* In-field values to value[], in order of e; padding repeats the last element, row and plane. */
@@ -89,7 +89,8 @@ static __attribute__((noinline)) NAME(plain)
     return (NAME(plain)){worst, far, least, hash};
 }
 
-/* 1 if some value is the fill value or some quantum comes back as it; a loop of its own, as few fields can have that. */
+/* 1 if some value is the fill value or some quantum comes back as it; a loop of its own, as few fields can
+ * have that. */
 static int NAME(any_like_fill)(const int16_t *offset, const FLOAT *v, SIGNED base, FLOAT step, BITS fill) {
     BITS found = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * restore.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the Lorenzo difference), times the
- * step, exceptions on top.  Outliers need no branch: they are deltas like any other.
+ * restore.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the Lorenzo
+ * difference), times the step, exceptions on top.  Outliers need no branch: they are deltas like any other.
  */
 #include "cpu/tile/names.h"
 
 #include "cpu/tail.h"
 #include "cpu/vector.h"
 
-/* Inclusive sums of rows of tx elements, tx a multiple of 8: three shifted additions in the vector, then the carry. */
+/* Inclusive sums of rows of tx elements, tx a multiple of 8: three shifted additions in the vector, then the
+ * carry. */
 static void scan_rows(int16_t *v, uint32_t tx) {
     const csz_lanes8 zero = {0};
     for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {

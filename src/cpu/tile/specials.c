@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * specials.c: the exceptions of a tile, masked or one by one, to the tail of its record and back (docs/format.md, section 6; docs/encoder.md).  A tail comes
- * from an untrusted record: its sections are measured before they are read.
+ * specials.c: the exceptions of a tile, masked or one by one, to the tail of its record and back
+ * (docs/format.md, section 6; docs/encoder.md).  A tail comes from an untrusted record: its sections are
+ * measured before they are read.
  */
 #include "cpu/tile/names.h"
 
@@ -53,8 +54,8 @@ static void singles_to_mask(csz_specials *s, uint32_t k, uint64_t bits) {
 }
 
 /*
- * The masks to write, in order, as numbers of mask[]; returns how many.  Of the bit patterns that were gathered as masks, and the first other
- * one, those that enough exceptions share.
+ * The masks to write, in order, as numbers of mask[]; returns how many.  Of the bit patterns that were
+ * gathered as masks, and the first other one, those that enough exceptions share.
  */
 static uint32_t choose_masks(csz_specials *s, csz_type type, uint32_t *chosen) {
     uint32_t n = 0, n_other = 0, other = 0;
@@ -215,8 +216,8 @@ static int read_unit_masks(csz_cursor *c, uint8_t *unit_class, uint32_t *unit_ma
 }
 
 /*
- * Masks in the order of the record.  Padding may be marked in classes 1 and 3 and means nothing there; in class 2 it must not be.  taken[] gathers
- * what is masked.
+ * Masks in the order of the record.  Padding may be marked in classes 1 and 3 and means nothing there; in
+ * class 2 it must not be.  taken[] gathers what is masked.
  */
 static int read_masks(csz_specials *s, const csz_tile_plan *plan, const uint32_t *in_field, csz_cursor *c,
                       uint32_t nmasks, uint32_t *taken) {

@@ -43,14 +43,16 @@ void csz_tile_measure(csz_tile_work *w) {
     }
 }
 
-/* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are none. */
+/* Places of the escapes of a pair of units, as a mask; deltas moved up by radius lie below n if they are
+ * none. */
 static uint64_t escape_mask(const int16_t *code, uint16_t radius, uint16_t n) {
     csz_lanes8 is_escape[8];
     for (uint32_t i = 0; i < 8; i++) is_escape[i] = (csz_lanes8)(csz_lanes8_load(code + 8 * i) + radius >= n);
     return csz_lanes8_mask(is_escape);
 }
 
-/* Kept out of line: only as a function of plain pointers does every compiler vectorise it.  n is a multiple of 16. */
+/* Kept out of line: only as a function of plain pointers does every compiler vectorise it.  n is a multiple
+ * of 16. */
 static __attribute__((noinline)) void narrow_symbols(uint8_t *restrict symbol, const int16_t *restrict code,
                                                      uint32_t n) {
     for (uint32_t i = 0; i < n / 16 * 16; i++) symbol[i] = (uint8_t)csz_narrow_symbol_masked(code[i]);

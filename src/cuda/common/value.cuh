@@ -19,7 +19,8 @@ template <> struct csz_value<float> {
     static __device__ __forceinline__ bits to_bits(float v) { return csz_bits_f32(v); }
     static __device__ __forceinline__ float from_bits(bits b) { return csz_f32_bits(b); }
     static __device__ __forceinline__ uint32_t fold(bits b) { return b; }
-    static __device__ __forceinline__ bool candidate(float v, const quantizer &z, quantum *q, float *restored) {
+    static __device__ __forceinline__ bool candidate(float v, const quantizer &z, quantum *q,
+                                                     float *restored) {
         return csz_candidate_f32(v, &z, q, restored) != 0;
     }
     static __device__ __forceinline__ int quantize(float v, const quantizer &z, quantum *q) {
@@ -47,7 +48,8 @@ template <> struct csz_value<double> {
     static __device__ __forceinline__ bits to_bits(double v) { return csz_bits_f64(v); }
     static __device__ __forceinline__ double from_bits(bits b) { return csz_f64_bits(b); }
     static __device__ __forceinline__ uint32_t fold(bits b) { return csz_value_fold_f64(b); }
-    static __device__ __forceinline__ bool candidate(double v, const quantizer &z, quantum *q, double *restored) {
+    static __device__ __forceinline__ bool candidate(double v, const quantizer &z, quantum *q,
+                                                     double *restored) {
         return csz_candidate_f64(v, &z, q, restored) != 0;
     }
     static __device__ __forceinline__ int quantize(double v, const quantizer &z, quantum *q) {

@@ -186,7 +186,8 @@ typedef struct decode_call {
     uint2 *slow;                   /* (job, tile of the part) left to the general kernel */
     uint32_t one_round; /* the call is a single round of tiles (one_round.cuh), max_ngroups of a block */
     uint32_t one_round_stage_chunks, one_round_runs_chunks; /* of a stage, and of tables before the stages */
-    /* archives whose frames may be pyramids (decompress_packed.cu); begin and end are then in the wanted lattice: */
+    /* archives whose frames may be pyramids (decompress_packed.cu); begin and end are then in the wanted
+     * lattice: */
     uint32_t is_packed;    /* they are such */
     int level, last_level; /* the wanted lattice, and the finest that any frame is decoded to for it */
     int now;               /* the one that a launch decodes */
@@ -366,7 +367,8 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 
 CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }
 
-/* Archives whose frames may be pyramids.  Of tables/packed_tables.cu, and of decode/decompress_packed.cu: all launches. */
+/* Archives whose frames may be pyramids.  Of tables/packed_tables.cu, and of decode/decompress_packed.cu: all
+ * launches. */
 extern "C" int csz_cuda_packed_tables_launch(const decode_call *call, void *stream);
 extern "C" int csz_cuda_packed_launch(decode_call *call, int nlevels, int nsms, void *stream);
 

@@ -72,8 +72,8 @@ CSZ_DEVICE one_round_shared *one_round_own(const decode_call *call) {
 }
 
 /*
- * The turn of a slow path: whether it is the rehearsal, its group's memory and its task.  Out-of-line functions
- * look these up again: arguments that stay alive over a call are spilled.
+ * The turn of a slow path: whether it is the rehearsal, its group's memory and its task.  Out-of-line
+ * functions look these up again: arguments that stay alive over a call are spilled.
  */
 template <bool ONE_ROUND> CSZ_DEVICE bool turn_is_rehearsal(uint32_t turn) {
     return CSZ_REHEARSE && ONE_ROUND && turn != 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choose_predictor.cu: sampled tiles of all frames through both predictors, as cpu/choose.c does it: nothing is restored yet, so a tile of the
- * sample is predicted from the field's own values at the coarser lattice's places, rounded as that lattice would be.
+ * choose_predictor.cu: sampled tiles of all frames through both predictors, as cpu/choose.c does it: nothing
+ * is restored yet, so a tile of the sample is predicted from the field's own values at the coarser lattice's
+ * places, rounded as that lattice would be.
  */
 #include "cuda/encode/packed.cuh"
 #include "cuda/plan/count.cuh"
@@ -26,8 +27,8 @@ template <typename V> struct choose_job {
 };
 
 /*
- * The tile of lattice `level` at this place of its grid as a small field of its own, which knows what lies around it; the coarser lattice into
- * patch.  Has barriers.
+ * The tile of lattice `level` at this place of its grid as a small field of its own, which knows what lies
+ * around it; the coarser lattice into patch.  Has barriers.
  */
 template <typename V>
 CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patch, int level, uint32_t tz,
@@ -163,7 +164,8 @@ template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_s
     return sh.cost;
 }
 
-/* The tile of patch_make by the first nways ways: those that the host would not look at any more do not count.  Has barriers. */
+/* The tile of patch_make by the first nways ways: those that the host would not look at any more do not
+ * count.  Has barriers. */
 template <typename V, int RANK>
 CSZ_DEVICE void sample_ways(choose_shared<V> &sh, V *values, unsigned long long *sums, int nways) {
     for (int way = 0; way < nways; way++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code.cuh: from a unit's deltas to the bits of its lane.  A code word travels as a packet: the code left-aligned, its length in the
- * low five bits, so that two merge with one funnel shift and lengths add up by themselves.  Look-ups come first and
- * give packets and lengths; once all lengths are known the packets are written where they belong.
+ * code.cuh: from a unit's deltas to the bits of its lane.  A code word travels as a packet: the code
+ * left-aligned, its length in the low five bits, so that two merge with one funnel shift and lengths add up
+ * by themselves.  Look-ups come first and give packets and lengths; once all lengths are known the packets
+ * are written where they belong.
  */
 #ifndef CSZ_CUDA_CODE_CUH
 #define CSZ_CUDA_CODE_CUH
@@ -11,7 +12,8 @@
 #include "cuda/common/memory.cuh"
 #include "entropy/book.h"
 
-/* The books of deltas, those of 16 bits and that of wide ones, one after another in shared memory, each at csz_book_at. */
+/* The books of deltas, those of 16 bits and that of wide ones, one after another in shared memory, each at
+ * csz_book_at. */
 enum { CSZ_SHARED_BOOKS_WORDS = csz_book_at(CSZ_BOOK_W) + CSZ_WIDE_N };
 static_assert(csz_book_at(CSZ_BOOK_RV) == CSZ_SHARED_BOOKS_WORDS, "the books of runs come last");
 
@@ -330,7 +332,8 @@ CSZ_DEVICE uint32_t csz_vector_symbols(const uint32_t (&w)[16], uint32_t nonzero
     return escapes;
 }
 
-/* Packets of a unit's vector symbols; of mode M's four a string of bits.  Returns the codes that need an escape. */
+/* Packets of a unit's vector symbols; of mode M's four a string of bits.  Returns the codes that need an
+ * escape. */
 template <int MODE, typename Words>
 CSZ_DEVICE uint32_t csz_look_vectors(const Words &words, uint32_t nonzero, const uint32_t *books,
                                      uint32_t biased, uint32_t (&packets)[8], csz_unit_bits *n) {

@@ -12,8 +12,9 @@
 #include "cuda/encode/block.cuh"
 #include "cuda/encode/slow_path.cuh"
 
-/* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up to 3% slower on an H200; 4 and 3
-   for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on noise. */
+/* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up
+   to 3% slower on an H200; 4 and 3 for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on
+   noise. */
 enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
 
 /* ---- the kernel ---- */
@@ -118,7 +119,8 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (csz_agreed(csz_held(&sh.facts.special_words) != 0)) special_stage<V, RANK>(sh, job);
 }
 
-/* Stages: predict, code (tile_encode), place (record_store).  Slow paths make the record of a tile that has no 16-bit codes. */
+/* Stages: predict, code (tile_encode), place (record_store).  Slow paths make the record of a tile that has
+ * no 16-bit codes. */
 template <typename Predictor>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predictor::value) == 4
                                                                ? ENCODE_BLOCKS_F32
@@ -162,8 +164,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
 /* ---- launch ---- */
 
 /*
- * What becomes of a tile of class 0: four bits for each mode that its share of nonzeros asks for, of which three are the mode it
- * gets and the fourth says that it is coded in runs.
+ * What becomes of a tile of class 0: four bits for each mode that its share of nonzeros asks for, of which
+ * three are the mode it gets and the fourth says that it is coded in runs.
  */
 static uint32_t modes_of(int workflow) {
     static_assert(CSZ_MODE_CONSTANT == 0 && CSZ_MODE_S == 4, "three bits a mode");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.h: compression on the GPU, from a field in device memory to an archive in device memory.  Every call only enqueues on the
- * stream: nothing is allocated, nothing waits, and the calls can be captured into a graph.  The archive's bytes are
- * those of the CPU backend.
+ * compress.h: compression on the GPU, from a field in device memory to an archive in device memory.  Every
+ * call only enqueues on the stream: nothing is allocated, nothing waits, and the calls can be captured into a
+ * graph.  The archive's bytes are those of the CPU backend.
  */
 #ifndef CSZ_CUDA_COMPRESS_H
 #define CSZ_CUDA_COMPRESS_H
@@ -18,8 +18,8 @@ extern "C" {
 
 struct CUstream_st; /* cudaStream_t is a pointer to it */
 
-/* What is to be done to a field.  The header is the archive's, whole; with a relative bound or a PSNR the resolved bound and the checksum
-   in it are filled in on the device. */
+/* What is to be done to a field.  The header is the archive's, whole; with a relative bound or a PSNR the
+   resolved bound and the checksum in it are filled in on the device. */
 typedef struct csz_cuda_plan {
     uint32_t nfields; /* of this shape, in one launch; 0 means 1 */
     csz_type type;
@@ -47,8 +47,10 @@ typedef struct csz_cuda_builtins {
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins);
 
-/* One of the fields of a launch: d_data, d_out and capacity as below.  *nbytes, *status and *faults lie in device, pinned or managed memory; the latter two may
-   be null.  status receives a csz_status: CSZ_ERROR_BACKEND while the work has not come to its end, CSZ_ERROR_CAPACITY where nbytes exceeds the capacity; faults 0. */
+/* One of the fields of a launch: d_data, d_out and capacity as below.  *nbytes, *status and *faults lie in
+   device, pinned or managed memory; the latter two may be null.  status receives a csz_status:
+   CSZ_ERROR_BACKEND while the work has not come to its end, CSZ_ERROR_CAPACITY where nbytes exceeds the
+   capacity; faults 0. */
 typedef struct csz_cuda_compress_item {
     const void *d_data;
     void *d_out;
@@ -61,8 +63,9 @@ typedef struct csz_cuda_compress_item {
 size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan);
 
 /*
- * d_out: 8-byte aligned; d_data: aligned to its type, best to 16 bytes.  *d_out_nbytes (device or pinned memory) receives the archive's
- * size; where that exceeds the capacity, what d_out holds is undefined, but nothing is written beyond it.
+ * d_out: 8-byte aligned; d_data: aligned to its type, best to 16 bytes.  *d_out_nbytes (device or pinned
+ * memory) receives the archive's size; where that exceeds the capacity, what d_out holds is undefined, but
+ * nothing is written beyond it.
  */
 csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
                              const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,

@@ -115,8 +115,8 @@ template <typename V> struct encode_shared {
     uint32_t seen_of; /* index of the tile whose look-back has begun */
     uint4 seen[32];   /* states of the 64 tiles before it, from the nearest on */
     uint32_t last;    /* whether the block is the last of its frame, or its frame of the field */
-    uint32_t hash_sum
-        [CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units' weights */
+    uint32_t hash_sum[CSZ_TILE_THREADS]; /* of units over the block's tiles of the frame, before the units'
+                                            weights */
     uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
 };
 

@@ -49,7 +49,8 @@ template <typename S> CSZ_DEVICE unit_lanes unit_lanes_of(S &sh, bool nonzero) {
     return u;
 }
 
-/* A region of zeros for a record that takes all of it, and its head; what was in the region is gone.  Has barriers. */
+/* A region of zeros for a record that takes all of it, and its head; what was in the region is gone.  Has
+ * barriers. */
 template <typename V>
 CSZ_DEVICE void whole_begin(encode_shared<V> &sh, const record_layout &r, typename csz_value<V>::quantum base,
                             const csz_special_sizes *sizes, uint32_t units, const unit_lanes &u,

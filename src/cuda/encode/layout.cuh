@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout.cuh: a record measured before it is written: where each thread's bits go among the lanes, how long the parts are, and the words before the lanes.
+ * layout.cuh: a record measured before it is written: where each thread's bits go among the lanes, how long
+ * the parts are, and the words before the lanes.
  */
 #ifndef CSZ_CUDA_LAYOUT_CUH
 #define CSZ_CUDA_LAYOUT_CUH
@@ -17,8 +18,8 @@ struct lane_layout {
 };
 
 /*
- * A lane is `units` neighbouring threads: their symbols one after another, then their escapes, then their raw bits.  PACKED: symbols and
- * escapes of a warp stay below 2^16 and are summed in one word.  Has a barrier.
+ * A lane is `units` neighbouring threads: their symbols one after another, then their escapes, then their raw
+ * bits.  PACKED: symbols and escapes of a warp stay below 2^16 and are summed in one word.  Has a barrier.
  */
 template <typename V, bool PACKED, typename S>
 CSZ_DEVICE lane_layout lanes_place(S &sh, const csz_unit_bits &n, uint32_t units, bool empty) {

@@ -42,8 +42,8 @@ CSZ_DEVICE bool pyramid_quantize(V v, V prediction, const typename csz_value<V>:
 }
 
 /*
- * Where chunk i, 16 bytes, of a unit's codes is parked: as in the exchange, but that bits of i and of the unit
- * are added to others, so that the threads of a warp, which have codes of many units each
+ * Where chunk i, 16 bytes, of a unit's codes is parked: as in the exchange, but that bits of i and of the
+ * unit are added to others, so that the threads of a warp, which have codes of many units each
  * (pyramid_fast.cuh), meet different banks.  Pairs of units stay together: choose_predictor.cu counts them.
  */
 CSZ_DEVICE uint32_t parked_chunk(uint32_t i, uint32_t unit) {

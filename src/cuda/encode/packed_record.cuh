@@ -23,8 +23,8 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
      * once.  0: it is staged whole; else the word from which on they follow.
      */
     uint32_t far_at;
-    uint32_t
-        has_far; /* whether records may be such: where their place is not known before they are made they are not */
+    uint32_t has_far; /* whether records may be such: where their place is not known before they are made they
+                         are not */
     /* placing */
     unsigned long long *state; /* of the tile; null: its place is not looked for */
     uint32_t is_published;     /* the record's size is in it */

@@ -276,9 +276,10 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
 }
 
 /*
- * A tile that needs the whole region before its size is known (slow path) finds a record waiting in it.  1: the record is moved to
- * the stack and back, so that the block never waits for others with an unpublished size in hand; where one tile in twelve is such
- * (jumps), compression of 512^3 takes 732 us instead of 1,322 on an H200.  0: the record is stored first.
+ * A tile that needs the whole region before its size is known (slow path) finds a record waiting in it.  1:
+ * the record is moved to the stack and back, so that the block never waits for others with an unpublished
+ * size in hand; where one tile in twelve is such (jumps), compression of 512^3 takes 732 us instead of 1,322
+ * on an H200.  0: the record is stored first.
  */
 #ifndef CSZ_SAVE_WAITING_RECORD
 #define CSZ_SAVE_WAITING_RECORD 1
@@ -287,7 +288,8 @@ template <typename V> CSZ_COLD void record_flush(encode_shared<V> &sh, const enc
 /* The record while it is on the stack, a thread's words each. */
 template <typename V> struct record_saved { uint32_t words[stage_size<V>::words / CSZ_TILE_THREADS]; };
 
-/* Takes the waiting record out of the stage.  It is put back (record_restore) or stored once this tile's size is published. */
+/* Takes the waiting record out of the stage.  It is put back (record_restore) or stored once this tile's size
+ * is published. */
 template <typename V> CSZ_COLD void record_save(encode_shared<V> &sh, record_saved<V> *saved) {
     const uint32_t t = csz_thread(), words = sh.waiting_words, how = sh.waiting_how;
     const uint32_t *from = record_at(sh, number_of(sh) - 1, how);

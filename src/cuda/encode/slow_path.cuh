@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow_path.cuh: what few tiles need, out of line: raw records, runs, exceptions, records larger than their stage, quantization by
- * the slow path.
+ * slow_path.cuh: what few tiles need, out of line: raw records, runs, exceptions, records larger than their
+ * stage, quantization by the slow path.
  */
 #ifndef CSZ_CUDA_SLOW_PATH_CUH
 #define CSZ_CUDA_SLOW_PATH_CUH
@@ -136,8 +136,8 @@ template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, c
 }
 
 /*
- * What few tiles of class 0 need before their record is measured: masks and exceptions; and the records of the workflows of runs.
- * The deltas are parked.
+ * What few tiles of class 0 need before their record is measured: masks and exceptions; and the records of
+ * the workflows of runs. The deltas are parked.
  */
 struct prepared_tile {
     uint32_t done;    /* the record is made */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * special.cuh: a tile's exceptions on their way into the record: bit patterns that many share become masks, the others a list of positions
- * and values (docs/format.md, section 6; docs/encoder.md).  Values are read again from the field: exceptions are few or, where
- * they are many, cheap otherwise.
+ * special.cuh: a tile's exceptions on their way into the record: bit patterns that many share become masks,
+ * the others a list of positions and values (docs/format.md, section 6; docs/encoder.md).  Values are read
+ * again from the field: exceptions are few or, where they are many, cheap otherwise.
  */
 #ifndef CSZ_CUDA_SPECIAL_CUH
 #define CSZ_CUDA_SPECIAL_CUH
@@ -59,7 +59,8 @@ template <typename V> CSZ_DEVICE csz_special_sizes csz_special_size(const csz_sp
     return n;
 }
 
-/* Class of a unit that a mask covers in part or not, and, for class 3, its slices that differ from the one before. */
+/* Class of a unit that a mask covers in part or not, and, for class 3, its slices that differ from the one
+ * before. */
 struct csz_mask_unit {
     uint32_t klass, flags;
     uint32_t group_mixed; /* this thread stands for a group whose units differ in class */
@@ -92,7 +93,8 @@ CSZ_DEVICE csz_mask_unit csz_mask_classify(uint32_t covered, uint32_t in_field) 
     return u;
 }
 
-/* Calls f with the number and the bits of each of this thread's codes that are marked, which are loaded two at a time. */
+/* Calls f with the number and the bits of each of this thread's codes that are marked, which are loaded two
+ * at a time. */
 template <typename V, int RANK, typename F>
 CSZ_DEVICE void csz_special_each(const csz_values<V> &values, uint32_t marked, const F &f) {
 #pragma unroll 1

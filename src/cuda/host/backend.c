@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.c: calls of the interface on the GPU: copies between host and device, and the kernels' launchers.  Calls of csz.h run on the default stream, so they are ordered with what the caller
- * does there, and wait.  Calls of csz_cuda.h run on the caller's stream and do not wait.
+ * backend.c: calls of the interface on the GPU: copies between host and device, and the kernels' launchers.
+ * Calls of csz.h run on the default stream, so they are ordered with what the caller does there, and wait.
+ * Calls of csz_cuda.h run on the caller's stream and do not wait.
  */
 #include "cuda/host/backend.h"
 

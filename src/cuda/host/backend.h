@@ -42,8 +42,9 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
                                      size_t *out_nbytes, const void *data, csz_header *header, int threads);
 
 /*
- * Decodes the box lo .. hi (effective dims) of lattice `level` into data, dense, from an archive whose header was
- * read and whose frames are not packed with zstd.  A level above 0: of archives whose frames may be pyramids.
+ * Decodes the box lo .. hi (effective dims) of lattice `level` into data, dense, from an archive whose header
+ * was read and whose frames are not packed with zstd.  A level above 0: of archives whose frames may be
+ * pyramids.
  */
 csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, const void *archive,
                                        size_t archive_nbytes, const csz_header *header, const uint64_t *lo,

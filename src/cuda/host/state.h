@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.h: what a backend owns, for backend.c and frames.c; functions without a file named are those of state.c. */
+/* state.h: what a backend owns, for backend.c and frames.c; functions without a file named are those of
+ * state.c. */
 #ifndef CSZ_CUDA_STATE_H
 #define CSZ_CUDA_STATE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* analyze.c: see analyze.h.  Work runs on the default stream, so it is ordered with what the caller does there. */
+/* analyze.c: see analyze.h.  Work runs on the default stream, so it is ordered with what the caller does
+ * there. */
 #include "cuda/measure/analyze.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.h: what the analysis needs of a field in device memory: its range, and copies of the tiles and spans that it
- * samples.  analyze.c allocates, waits and copies; analyze.cu launches.
+ * analyze.h: what the analysis needs of a field in device memory: its range, and copies of the tiles and
+ * spans that it samples.  analyze.c allocates, waits and copies; analyze.cu launches.
  */
 #ifndef CSZ_CUDA_ANALYZE_H
 #define CSZ_CUDA_ANALYZE_H
@@ -26,8 +26,9 @@ typedef struct csz_device_field {
 csz_status csz_cuda_field_range(const csz_device_field *field, int *any, double *min, double *max);
 
 /*
- * Copies tiles and spans to host memory, tiles first.  A tile is CSZ_TILE_N elements, row-major as a full tile, with 0 outside
- * the field.  numbers: of the tiles, then the first element of each span of span_n elements.
+ * Copies tiles and spans to host memory, tiles first.  A tile is CSZ_TILE_N elements, row-major as a full
+ * tile, with 0 outside the field.  numbers: of the tiles, then the first element of each span of span_n
+ * elements.
  */
 csz_status csz_cuda_field_gather(void *values, const csz_device_field *field, const uint64_t *numbers,
                                  uint32_t ntiles, uint32_t nspans, uint32_t span_n);

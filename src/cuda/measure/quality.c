@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quality.c: see quality.h.  Passes run on the default stream, so they are ordered with what the caller does there. */
+/* quality.c: see quality.h.  Passes run on the default stream, so they are ordered with what the caller does
+ * there. */
 #include "cuda/measure/quality.h"
 
 #include "cuda/host/runtime.h"

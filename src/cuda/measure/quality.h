@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.h: two fields in device memory compared by the GPU, in two passes.  quality.c allocates, waits and brings the parts back; quality.cu
- * launches.  The number of parts depends on the fields' shape alone, and parts are added up in their order, so every card gives the same result.
+ * quality.h: two fields in device memory compared by the GPU, in two passes.  quality.c allocates, waits and
+ * brings the parts back; quality.cu launches.  The number of parts depends on the fields' shape alone, and
+ * parts are added up in their order, so every card gives the same result.
  */
 #ifndef CSZ_CUDA_QUALITY_H
 #define CSZ_CUDA_QUALITY_H
@@ -17,7 +18,8 @@ extern "C" {
 /* Parts of a pass; 0 for a field without elements. */
 uint64_t csz_cuda_quality_parts(const csz_quality_fields *fields);
 
-/* The passes, each over both fields; parts and counts are on the host, of csz_cuda_quality_parts elements and of one. */
+/* The passes, each over both fields; parts and counts are on the host, of csz_cuda_quality_parts elements and
+ * of one. */
 csz_status csz_cuda_quality_first(csz_extremes *parts, const csz_quality_fields *fields, double bound);
 csz_status csz_cuda_quality_second(csz_moments *parts, csz_quality_counts *counts,
                                    const csz_quality_fields *fields, const csz_quality_scale *scale);

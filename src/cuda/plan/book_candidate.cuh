@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * book_candidate.cuh: both forms of a book from its counts, by a block of one thread a symbol: the built-in book that suits them
- * best, and one of its own, made whole: lengths, codes and the bits that store it.
+ * book_candidate.cuh: both forms of a book from its counts, by a block of one thread a symbol: the built-in
+ * book that suits them best, and one of its own, made whole: lengths, codes and the bits that store it.
  */
 #ifndef CSZ_CUDA_BOOK_CANDIDATE_CUH
 #define CSZ_CUDA_BOOK_CANDIDATE_CUH
@@ -29,7 +29,8 @@ struct book_candidate {
     uint32_t explicit_nbits; /* of stored lengths; 0: they are not wanted */
 };
 
-/* An explicit book: a code and its length (low four bits) for each symbol, and what the section holds of it. */
+/* An explicit book: a code and its length (low four bits) for each symbol, and what the section holds of it.
+ */
 struct book_made {
     uint16_t code[CSZ_SYMBOLS_MAX];
     uint32_t bits[BITS_WORDS];
@@ -192,7 +193,8 @@ CSZ_DEVICE void symbols_rank(book_shared &b) {
 }
 
 /*
- * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride: how many symbols each counted one stands for.
+ * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride:
+ * how many symbols each counted one stands for.
  */
 CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t count, uint32_t stride,
                                          const builtin_part &part) {

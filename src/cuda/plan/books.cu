@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * books.cu: from histograms to the books of each frame, as csz_books_choose does on the host: one block for each book of a frame
- * (book_candidate.cuh).  The block that ends last in its frame settles which lengths are stored, and writes the encoder's tables
- * and the archive's section of books.
+ * books.cu: from histograms to the books of each frame, as csz_books_choose does on the host: one block for
+ * each book of a frame (book_candidate.cuh).  The block that ends last in its frame settles which lengths are
+ * stored, and writes the encoder's tables and the archive's section of books.
  *
- * All of it is latency: every instruction runs once a block or a few times, so loops are kept rolled and the code short, and
- * what does not depend on the histograms is loaded before they are waited for.
+ * All of it is latency: every instruction runs once a block or a few times, so loops are kept rolled and the
+ * code short, and what does not depend on the histograms is loaded before they are waited for.
  */
 #include "cuda/plan/book_candidate.cuh"
 
 enum { FEW_BLOCKS = 4 * CSZ_NBOOKS }; /* that leave most of an H200's 132 multiprocessors to the encoder */
 
-/* What the blocks of a frame leave for the last one: in the frame's tables, which it writes after it has read this. */
+/* What the blocks of a frame leave for the last one: in the frame's tables, which it writes after it has read
+ * this. */
 struct books_left {
     book_candidate candidate[CSZ_NBOOKS];
     book_made made[CSZ_NBOOKS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * count.cuh: symbols of a sampled tile into a block's bins in shared memory, and those into a frame's.  S: the block's shared
- * memory, with `predict`, where the codes are, and `count`, the bins.
+ * count.cuh: symbols of a sampled tile into a block's bins in shared memory, and those into a frame's.  S:
+ * the block's shared memory, with `predict`, where the codes are, and `count`, the bins.
  */
 #ifndef CSZ_CUDA_COUNT_CUH
 #define CSZ_CUDA_COUNT_CUH
@@ -80,7 +80,8 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
     }
 }
 
-/* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over two lines took ten times as long.  Behind a barrier. */
+/* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over
+ * two lines took ten times as long.  Behind a barrier. */
 CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
 #pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {

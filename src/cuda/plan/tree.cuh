@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tree.cuh: from sorted weights to how many codes have each length, as csz_lengths_from_sorted does on the host, by one warp.  Only the counts are wanted: a symbol's length follows from its
- * rank, so no node remembers its parent.
+ * tree.cuh: from sorted weights to how many codes have each length, as csz_lengths_from_sorted does on the
+ * host, by one warp.  Only the counts are wanted: a symbol's length follows from its rank, so no node
+ * remembers its parent.
  */
 #ifndef CSZ_CUDA_TREE_CUH
 #define CSZ_CUDA_TREE_CUH
@@ -112,7 +113,8 @@ CSZ_DEVICE bool tree_rounds(tree_shared &b, tree_state &at) {
     __syncwarp(); /* all have read what is written now */
 #pragma unroll 1
     while (!many && npairs >= TREE_FEW) {
-        /* shuffles and votes are executed as they stand here: what the order of the nodes waits for comes first */
+        /* shuffles and votes are executed as they stand here: what the order of the nodes waits for comes
+         * first */
         const uint32_t leaf_item = 2 * mine, nnodes = made - node;
         uint32_t low = min(leaf_item, node_item), high = max(leaf_item, node_item);
         merge_step(low, high, 16);
@@ -162,7 +164,8 @@ CSZ_DEVICE bool tree_rounds(tree_shared &b, tree_state &at) {
     return many;
 }
 
-/* Nodes one by one, until all are made or a round would take many.  A step waits for four words and the arithmetic of signs: predicates would take longer. */
+/* Nodes one by one, until all are made or a round would take many.  A step waits for four words and the
+ * arithmetic of signs: predicates would take longer. */
 CSZ_DEVICE void tree_steps(tree_shared &b, tree_state &at, uint32_t n) {
     if ((threadIdx.x & 31) == 0) {
         uint32_t leaf = at.leaf, node = at.node, made = at.made, sum = 0;
@@ -201,8 +204,9 @@ CSZ_DEVICE void tree_build(tree_shared &b, uint32_t n) {
 }
 
 /*
- * How many leaves have each length, cut off at the limit, lane l holding that of length l.  Nodes get parents in the order they are made, so those of a depth are neighbours:
- * from `first` on, and the next depth's from where the first one's children begin.
+ * How many leaves have each length, cut off at the limit, lane l holding that of length l.  Nodes get parents
+ * in the order they are made, so those of a depth are neighbours: from `first` on, and the next depth's from
+ * where the first one's children begin.
  */
 CSZ_DEVICE uint32_t tree_lengths(const tree_shared &b, uint32_t n, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31;
@@ -221,14 +225,16 @@ CSZ_DEVICE uint32_t tree_lengths(const tree_shared &b, uint32_t n, uint32_t limi
 }
 
 /*
- * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of length l, become those of a complete code
- * within the limit.  Where no length between l and the limit has symbols, a symbol of length l goes down to the limit step by step before the next one does: as many as go all the way
- * are moved at once.
+ * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of
+ * length l, become those of a complete code within the limit.  Where no length between l and the limit has
+ * symbols, a symbol of length l goes down to the limit step by step before the next one does: as many as go
+ * all the way are moved at once.
  */
 CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
     const bool is_length = lane >= 1 && lane <= limit;
-    /* what a symbol of this length frees at the limit, by which numbers below 2^21 are divided exactly if a half is added first */
+    /* what a symbol of this length frees at the limit, by which numbers below 2^21 are divided exactly if a
+     * half is added first */
     const uint32_t gain = is_length && lane < limit ? (1u << (limit - lane)) - 1 : 1;
     const float inverse = 1.0f / (float)gain;
     uint32_t kraft = csz_warp_add(is_length ? count << (limit - lane) : 0);

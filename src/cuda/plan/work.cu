@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.cu: one compression call: the workspace laid out, then a handful of launches, in stream order, for one field or for many.
+ * work.cu: one compression call: the workspace laid out, then a handful of launches, in stream order, for one
+ * field or for many.
  */
 #include "cuda/plan/work.cuh"
 

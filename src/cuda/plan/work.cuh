@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.cuh: the scratch that the kernels of one compression share, and the launchers of each, which csz_cuda_compress calls in the order
- * range, prepare, histogram, books, encode.
+ * work.cuh: the scratch that the kernels of one compression share, and the launchers of each, which
+ * csz_cuda_compress calls in the order range, prepare, histogram, books, encode.
  */
 #ifndef CSZ_CUDA_WORK_CUH
 #define CSZ_CUDA_WORK_CUH
@@ -88,7 +88,8 @@ struct csz_work {
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
 
-/* csz_frame_box_at in 32 bits, which hold a launch's tiles: divisions of 64 take a hundred instructions each. */
+/* csz_frame_box_at in 32 bits, which hold a launch's tiles: divisions of 64 take a hundred instructions each.
+ */
 CSZ_DEVICE csz_frame_box csz_frame_box_small(const csz_geometry *g, uint32_t frame) {
     csz_frame_box b;
     b.ntiles = 1;
@@ -114,7 +115,8 @@ uint32_t csz_range_blocks(const csz_cuda_plan *plan);
 /* Lays the workspace out from `base` (which may be null, to learn the size); returns its size. */
 size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *plan);
 
-/* Where the fields of a launch lie, into work.place.  A single field's place is written by csz_cuda_prepare. */
+/* Where the fields of a launch lie, into work.place.  A single field's place is written by csz_cuda_prepare.
+ */
 void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type type, cudaStream_t stream);
 
 /* Partial ranges, one a block; returns their number for each field. */
@@ -130,8 +132,8 @@ void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *pla
                      cudaStream_t stream);
 
 /*
- * Words of the longest record that a coarsest tile can have: runs of deltas as wide as the type's quanta make them, and masks and exceptions
- * of all its values.
+ * Words of the longest record that a coarsest tile can have: runs of deltas as wide as the type's quanta make
+ * them, and masks and exceptions of all its values.
  */
 CSZ_FN uint32_t csz_slot_nwords(csz_type type) {
     return type == CSZ_F32 ? 4096 / 32 * (12 + 29 + 11) + 64 + 4 * 138 + 4096 / 2 * 3
@@ -142,7 +144,8 @@ CSZ_FN uint32_t csz_slot_nwords(csz_type type) {
 csz_status csz_cuda_packed_compress(csz_work work, const void *d_data, const csz_cuda_builtins *d_builtins,
                                     const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
 
-/* Of choose_predictor.cu: costs of sampled tiles, from which the frames' predictors follow; false where a launch fails. */
+/* Of choose_predictor.cu: costs of sampled tiles, from which the frames' predictors follow; false where a
+ * launch fails. */
 bool csz_cuda_packed_choose(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                             cudaStream_t stream);
 

@@ -52,8 +52,8 @@ struct csz_codes {
 };
 
 /*
- * A warp's statistics of one order: nonzeros | pairs of units that have any << 13 | fours << 20, which add up over the tile.
- * *some: threads that have nonzeros.
+ * A warp's statistics of one order: nonzeros | pairs of units that have any << 13 | fours << 20, which add up
+ * over the tile. *some: threads that have nonzeros.
  */
 CSZ_DEVICE uint32_t csz_warp_statistics(uint32_t nonzero, uint32_t *some) {
     const uint32_t lane = csz_thread() & 31, ballot = __ballot_sync(CSZ_ALL, nonzero != 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lattices.h: where the restored lattices of a box of frames lie in a workspace: lattice after lattice, of each
- * frame after frame, without gaps but for whole lines.  Valid as C11 and CUDA C++.
+ * lattices.h: where the restored lattices of a box of frames lie in a workspace: lattice after lattice, of
+ * each frame after frame, without gaps but for whole lines.  Valid as C11 and CUDA C++.
  */
 #ifndef CSZ_CUDA_LATTICES_H
 #define CSZ_CUDA_LATTICES_H

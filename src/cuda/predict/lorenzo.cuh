@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lorenzo.cuh: Lorenzo prediction in the encoder: 128 threads take a tile from the field to differences of quanta.  Differences act
- * on whole words, both halves at once: a word stands for low + high * 2^16 modulo 2^32, so a borrow out of the low half is part of
- * the number, and nothing is lost as long as every delta fits 16 bits.
+ * lorenzo.cuh: Lorenzo prediction in the encoder: 128 threads take a tile from the field to differences of
+ * quanta.  Differences act on whole words, both halves at once: a word stands for low + high * 2^16 modulo
+ * 2^32, so a borrow out of the low half is part of the number, and nothing is lost as long as every delta
+ * fits 16 bits.
  *
- * The fast path assumes what nearly all tiles fulfil: the default shape, a corner value that has a quantum, and quanta in a window
- * so narrow that no delta can leave 16 bits.  A value that fails the quick check is checked again by a whole warp, one lane for each
- * of its owner's 32 values; exceptions take their neighbour's quantum inside the warp where it holds their row.  All other tiles
- * take the slow path (lorenzo_slow_path.cuh).
+ * The fast path assumes what nearly all tiles fulfil: the default shape, a corner value that has a quantum,
+ * and quanta in a window so narrow that no delta can leave 16 bits.  A value that fails the quick check is
+ * checked again by a whole warp, one lane for each of its owner's 32 values; exceptions take their
+ * neighbour's quantum inside the warp where it holds their row.  All other tiles take the slow path
+ * (lorenzo_slow_path.cuh).
  */
 #ifndef CSZ_CUDA_LORENZO_CUH
 #define CSZ_CUDA_LORENZO_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lorenzo_differences.cuh: from a tile's quanta to Lorenzo differences, both halves of a thread's words at once (lorenzo.cuh), and
- * the nonzero deltas that each order would leave.
+ * lorenzo_differences.cuh: from a tile's quanta to Lorenzo differences, both halves of a thread's words at
+ * once (lorenzo.cuh), and the nonzero deltas that each order would leave.
  */
 #ifndef CSZ_CUDA_LORENZO_DIFFERENCES_CUH
 #define CSZ_CUDA_LORENZO_DIFFERENCES_CUH
@@ -38,7 +38,8 @@ CSZ_DEVICE int csz_lorenzo(uint32_t (&w)[16], uint32_t (&nonzero)[3], uint32_t *
 #pragma unroll
     for (int z = 0; z < 4; z++) left[z] = __shfl_sync(CSZ_ALL, w[4 * z + 3], (int)((lane - 1) & 31));
     if (RANK == 1) {
-        /* a row goes on from lane 31 of a slice to lane 0 of the next, and from a warp's last slice to the next warp */
+        /* a row goes on from lane 31 of a slice to lane 0 of the next, and from a warp's last slice to the
+         * next warp */
         if (lane == 31) row_end[t >> 5] = w[15] >> 16;
         if (lane == 0) {
             const uint32_t last = left[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lorenzo_retry.cuh: values that fail the quick check (lorenzo_round.cuh) are checked again by a whole warp; those that have no
- * quantum take their neighbour's.
+ * lorenzo_retry.cuh: values that fail the quick check (lorenzo_round.cuh) are checked again by a whole warp;
+ * those that have no quantum take their neighbour's.
  */
 #ifndef CSZ_CUDA_LORENZO_RETRY_CUH
 #define CSZ_CUDA_LORENZO_RETRY_CUH

@@ -30,13 +30,13 @@ template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, con
  * instructions, and edge tiles are bound by instruction fetch.
  */
 template <typename V, int RANK> struct csz_edge_unit {
-    const V *column;  /* the unit's first value, or the row's last; of rank 1 the tile's first */
-    uint64_t stride;  /* from slice to slice */
-    uint32_t x, last; /* of the unit's first four values; of the tile's last in the field */
-    uint32_t first,
-        rows; /* number of the unit's first slice among those of the tile, of which so many are in the field */
-    uint32_t columns; /* of the row from there on; 4 and more: rows have all four values */
-    uint32_t mask[4]; /* all bits where the value is in the field if its slice is */
+    const V *column;      /* the unit's first value, or the row's last; of rank 1 the tile's first */
+    uint64_t stride;      /* from slice to slice */
+    uint32_t x, last;     /* of the unit's first four values; of the tile's last in the field */
+    uint32_t first, rows; /* number of the unit's first slice among those of the tile, of which so many are in
+                             the field */
+    uint32_t columns;     /* of the row from there on; 4 and more: rows have all four values */
+    uint32_t mask[4];     /* all bits where the value is in the field if its slice is */
 
     __device__ __forceinline__ csz_edge_unit(const V *tile, uint64_t nx, uint64_t plane, const csz_claim &c) {
         const uint32_t t = threadIdx.x;
@@ -181,8 +181,8 @@ struct csz_rounded {
 };
 
 /*
- * The tile's reference, from its first and last value, and the middle of the window of its quanta, which is returned
- * and follows from the reference.  Middle and bias are even, and so is reference->first.
+ * The tile's reference, from its first and last value, and the middle of the window of its quanta, which is
+ * returned and follows from the reference.  Middle and bias are even, and so is reference->first.
  */
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lorenzo_slow_path.cuh: quanta and deltas of tiles that the fast path refuses: other tile shapes, quanta far apart, rows without a
- * quantum.  It follows docs/encoder.md step by step, with all of a tile's quanta in shared memory.
+ * lorenzo_slow_path.cuh: quanta and deltas of tiles that the fast path refuses: other tile shapes, quanta far
+ * apart, rows without a quantum.  It follows docs/encoder.md step by step, with all of a tile's quanta in
+ * shared memory.
  */
 #ifndef CSZ_CUDA_LORENZO_SLOW_PATH_CUH
 #define CSZ_CUDA_LORENZO_SLOW_PATH_CUH
@@ -9,7 +10,8 @@
 #include "cuda/predict/lorenzo_round.cuh"
 #include "predict/lorenzo.h"
 
-/* The nearest set bit at or before `at` among bits first .. first+n-1, else the first after it; ~0 if there is none. */
+/* The nearest set bit at or before `at` among bits first .. first+n-1, else the first after it; ~0 if there
+ * is none. */
 CSZ_DEVICE uint32_t csz_bitmap_nearest(const uint32_t *bits, uint32_t first, uint32_t n, uint32_t at) {
     const uint32_t last = first + n - 1, keep = (2u << (at & 31)) - 1;
     uint32_t i = at >> 5, m = bits[i] & keep;
@@ -42,8 +44,8 @@ CSZ_DEVICE void csz_bitmap_reduce(uint32_t *out, const uint32_t *bits, uint32_t 
 }
 
 /*
- * From a mask by code to the tile's bitmap by element: eight lanes' nibbles, one for each slice, turned over in three exchanges.  Lane i
- * of eight ends with the word of slice i.
+ * From a mask by code to the tile's bitmap by element: eight lanes' nibbles, one for each slice, turned over
+ * in three exchanges.  Lane i of eight ends with the word of slice i.
  */
 template <int RANK> CSZ_DEVICE void csz_bitmap_store(uint32_t *bits, uint32_t mask) {
     const uint32_t t = threadIdx.x;
@@ -131,7 +133,8 @@ CSZ_DEVICE uint32_t csz_slow_load(typename csz_value<V>::quantum *q, const csz_j
     return in_field;
 }
 
-/* Their quanta in place of the bits, 0 where there is none, and the hash of what they restore.  Returns the codes that have one. */
+/* Their quanta in place of the bits, 0 where there is none, and the hash of what they restore.  Returns the
+ * codes that have one. */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q,
                                    const typename csz_value<V>::quantizer &z, uint32_t in_field,
@@ -211,7 +214,8 @@ CSZ_DEVICE void csz_slow_fill(typename csz_value<V>::quantum *q, uint32_t *scrat
 
 /* ---- deltas ---- */
 
-/* The order that leaves the fewest nonzeros, of which this thread has n; count: three words.  Has barriers. */
+/* The order that leaves the fewest nonzeros, of which this thread has n; count: three words.  Has barriers.
+ */
 template <int RANK> CSZ_DEVICE uint32_t csz_order_agree(uint32_t *count, const uint32_t (&n)[3]) {
     const uint32_t t = threadIdx.x;
     if (t < 3) count[t] = 0;

@@ -2,9 +2,9 @@
 /*
  * pyramid_fast.cuh: prediction by interpolation (predict/pyramid.h) for tiles of the default shapes, with
  * values in registers.  A thread owns a column of cells, 2 x 2 x 2 or 2 x 2 values each, along the slowest
- * dim: 4 cells of a tile of 8 x 16 x 32, 8 cells of a tile of 32 x 128.  Neighbours in the column are the thread's
- * own; others are read from shared memory, where the coarser lattice stands with one step beyond the tile,
- * and then class by class what was restored.
+ * dim: 4 cells of a tile of 8 x 16 x 32, 8 cells of a tile of 32 x 128.  Neighbours in the column are the
+ * thread's own; others are read from shared memory, where the coarser lattice stands with one step beyond the
+ * tile, and then class by class what was restored.
  *
  * The thread's number t is a parameter, since ptxas would keep all that follows from threadIdx.x over the
  * loop of a kernel, which means on the stack.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tile.cuh: a tile as the threads of a block see it while it is compressed: where its elements are, what the threads
- * share.
+ * tile.cuh: a tile as the threads of a block see it while it is compressed: where its elements are, what the
+ * threads share.
  */
 #ifndef CSZ_CUDA_TILE_CUH
 #define CSZ_CUDA_TILE_CUH
@@ -20,8 +20,8 @@ enum {
 };
 
 /*
- * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low bits become quantum - middle +
- * bias.  Middle and bias are even, so ties go the same way as without them.
+ * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low
+ * bits become quantum - middle + bias.  Middle and bias are even, so ties go the same way as without them.
  */
 CSZ_DEVICE float csz_magic(float, int32_t middle, int bias) { return CSZ_MAGIC_F32 + (float)(bias - middle); }
 CSZ_DEVICE double csz_magic(double, int64_t middle, int bias) {
@@ -175,8 +175,9 @@ template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_predict_shared<V> &s
 }
 
 /*
- * Where a thread keeps the reference: registers are scarce while values are rounded.  Only thread 0's copy is read later.  The
- * others write copies of their own, since ptxas spills across a store that only some threads do.
+ * Where a thread keeps the reference: registers are scarce while values are rounded.  Only thread 0's copy is
+ * read later.  The others write copies of their own, since ptxas spills across a store that only some threads
+ * do.
  */
 template <typename V> CSZ_DEVICE csz_reference<V> *csz_reference_of(csz_predict_shared<V> &sh) {
     const uint32_t t = csz_thread();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_tables.cu: what the tables kernel does, for archives whose frames may be pyramids: their index stands behind
- * the payload, with sizes of as many bits as a group of tiles needs (docs/format.md, section 4).
+ * packed_tables.cu: what the tables kernel does, for archives whose frames may be pyramids: their index
+ * stands behind the payload, with sizes of as many bits as a group of tiles needs (docs/format.md, section
+ * 4).
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/tables/archive.cuh"
