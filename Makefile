@@ -16,7 +16,7 @@ CC_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.cu
 C_UNITS = $(filter-out examples/hdf5_writer.c mpi/tests/parallel_hdf5.c, \
 	$(shell git ls-files -co --exclude-standard 'src/*.c' 'cli/*.c' 'bench/*.c' 'examples/*.c' 'plugins/*.c' 'mpi/*.c'))
 
-.PHONY: all help demo test soak fuzz bench bench-ratio bench-mpi share evaluation gpu-test gpu-bench format lint install uninstall deb wheel clean
+.PHONY: all help demo test soak fuzz bench bench-ratio bench-mpi bench-isa share evaluation gpu-test gpu-bench format lint install uninstall deb wheel clean
 
 all: configure
 	cmake --build $(BUILD) -j $(JOBS)
@@ -29,6 +29,7 @@ help:
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
 	@echo 'make bench-ratio  ratio and PSNR beside SZ3, SPERR and zfp of PyPI, and a picture of bits a value over PSNR'
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
+	@echo 'make bench-isa  speed of the code that is chosen at run time beside a build with -march=native, field by field'
 	@echo 'make share      time of an analysis over that of compressing, for each field: calls and commands, one and two threads, one and three bounds'
 	@echo 'make evaluation every table of the paper for the data there is: docs/evaluation.md, pictures in $(BUILD)/evaluation; FULL=1: at the paper'"'"'s sizes, bench/results/paper-size.md'
 	@echo 'make gpu-test   every test on the GPU too, and compute-sanitizer'
@@ -95,6 +96,15 @@ bench-mpi:
 	cmake --build $(CPU_BUILD) -j $(JOBS) --target csz csz-mpi csz-generate >/dev/null
 	tools/scaling_measure $(ARGS) $(CPU_BUILD)
 
+bench-isa:
+	@tools/setup bench
+	cmake -S . -B $(CPU_BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
+	cmake --build $(CPU_BUILD) -j $(JOBS) --target csz-isa-bench csz_shared >/dev/null
+	cmake -S . -B $(BUILD)-native -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF -DBUILD_TESTING=OFF -DCMAKE_C_FLAGS=-march=native >/dev/null
+	cmake --build $(BUILD)-native -j $(JOBS) --target csz_shared >/dev/null
+	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(CPU_BUILD)/data; fi
+	$(CPU_BUILD)/csz-isa-bench bench/fields.txt $(CPU_BUILD)/data $(BUILD)-native/libcsz.so $(CPU_BUILD)/libcsz.so
+
 share:
 	@tools/setup bench
 	@BUILD=$(CPU_BUILD) JOBS=$(JOBS) DATA=$(DATA) tools/share
@@ -147,4 +157,4 @@ wheel:
 	tools/wheel
 
 clean:
-	rm -rf $(BUILD) $(CPU_BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python build-wheel
+	rm -rf $(BUILD) $(CPU_BUILD) $(BUILD)-native $(BUILD)-test $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-fuzz-memory build-python build-wheel

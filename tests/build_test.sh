@@ -40,7 +40,7 @@ build=$work/build
 make_target() { PATH=$work/tools:$PATH make -C "$source" "$1" BUILD="$build" JOBS=1 >out.txt 2>&1; }
 
 # ---- Options that stay ----
-for target in all demo test soak bench bench-mpi share evaluation lint; do
+for target in all demo test soak bench bench-mpi bench-isa share evaluation lint; do
     : >calls.txt
     make_target $target
     same "make $target configures" yes "$([ -s calls.txt ] && echo yes || tail -n 3 out.txt)"

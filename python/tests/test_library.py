@@ -126,6 +126,21 @@ class Threads(unittest.TestCase):
 
 
 class Loading(unittest.TestCase):
+    def test_the_lowest_instruction_set_gives_the_same_archive(self):
+        self.assertIn(csz.features()["cpu_isa"], ("x86-64", "x86-64-v3", "x86-64-v4", "aarch64", "portable"))
+        code = (
+            "import csz, hashlib, numpy; a = numpy.sin(numpy.arange(60000) * 1e-3).reshape(30, 40, 50);"
+            "print(csz.features()['cpu_isa'], hashlib.sha256(csz.compress(a, abs=1e-3)).hexdigest())"
+        )
+        told = {}
+        for wanted in ("", "x86-64"):
+            environment = {**os.environ, "CSZ_CPU_ISA": wanted}
+            out = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+            isa, archive = out.stdout.split()
+            told[isa] = archive
+        self.assertEqual(len(set(told.values())), 1)
+        self.assertIn(csz.features()["cpu_isa"], told)
+
     def test_a_library_that_is_not_there_is_named(self):
         environment = {**os.environ, "CSZ_LIBRARY": "/nowhere/libcsz.so"}
         told = subprocess.run([sys.executable, "-c", "import csz"], env=environment, capture_output=True, text=True)
