@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.c: csz-isa-bench LIST FOLDER LIBRARY LIBRARY: the fields of the bench by two builds of libcsz.so that
- * take turns in one process, one thread, three bounds.  Prints a table of MB/s by CPU time, the best of all
- * runs, and what the second build reaches of the first: the median over pairs of runs, one right after the
- * other, which meet the same other work on the machine.
+ * compare.c: csz-isa-bench LIST FOLDER LIBRARY LIBRARY: the fields of the bench by two builds of libcsz.so
+ * that take turns in one process, one thread, three bounds.  Prints a table of MB/s by CPU time, the best of
+ * all runs, and what the second build reaches of the first: the median over pairs of runs, one right after
+ * the other, which meet the same other work on the machine.
  */
 #include "fields.h"
 
