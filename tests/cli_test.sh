@@ -572,6 +572,8 @@ done
 refuses 2 'has -999.9 in .*--fill -999.9 if' "-999.9 stops it" "$csz" compress gauge.f32 -d 60x70 -m rel -e 1e-3 -o forgotten.csz
 refuses 2 'has 1e20' "a fill value stops a run with a memory limit" \
     "$csz" compress sea.f32 -d 60x70 -m rel -e 1e-3 -o forgotten.csz --memory-limit 64M
+refuses 2 'has 1e20' "and one for a ratio" "$csz" compress sea.f32 -d 60x70 -m ratio -e 20 -f -o forgotten.csz
+refuses 2 'has 1e20' "and one for a size, quiet or not" "$csz" compress sea.f32 -d 60x70 --size 2kB -q -f -o forgotten.csz
 refuses 2 'has 1e20' "and bench" "$csz" bench sea.f32 -d 60x70 -m rel -e 1e-3
 refuses 2 'has 1e20' "and cdvals --of" "$csz" hdf5 cdvals --of sea.f32 -d 60x70 -m rel -e 1e-3
 absent "nothing is written then" forgotten.csz

@@ -53,7 +53,8 @@ static void fill_values_are_found(void **state) {
                  {0, 4000, -9999, 0.2},   {0, 1, -99.9, 0.1},        {-20, 40, -99, 0.1},
                  {0, 100, 9.96921e36, 1}, {0, 1000, -32768, 0.2},    {1e5, 1.1e5, 1e30, 0.02},
                  {0, 20, 65535, 0.1},     {0, 400, 999.999, 0.1},    {-50, 50, -1000, 0.1},
-                 {1e9, 5e10, -1e34, 0.1}, {-1e-9, 1e-9, 1e15, 0.97}, {0, 9, -2147483648.0, 0.1}};
+                 {1e9, 5e10, -1e34, 0.1}, {-1e-9, 1e-9, 1e15, 0.97}, {0, 9, -2147483648.0, 0.1},
+                 {5e14, 2e15, 1e20, 0.3}, {1e5, 1.1e5, 1e10, 0.3},   {1e33, 2e33, 9.969209968386869e36, 0.1}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (int type = CSZ_F32; type <= CSZ_F64; type++)
             for (int mode = CSZ_BOUND_ABS; mode <= CSZ_BOUND_PSNR; mode++) {
@@ -67,6 +68,20 @@ static void fill_values_are_found(void **state) {
                 assert_true(found.high <= cases[c].high + 1e-3 * fabs(cases[c].high));
                 sample_free(&s);
             }
+}
+
+/* Few levels beside a number that no data have are data all the same; beside another number they are classes.
+ */
+static void vast_numbers_beside_few_levels_are_found(void **state) {
+    (void)state;
+    for (int type = CSZ_F32; type <= CSZ_F64; type++)
+        for (int vast = 0; vast < 2; vast++) {
+            test_field s = patched((csz_type)type, 0, 4, vast ? 1e20 : 3e15, 0.2);
+            for (uint64_t i = 0; i < N; i++)
+                if (sample_at(&s, i) < 10) store_at(s.data, (csz_type)type, i, floor(sample_at(&s, i)));
+            assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, NULL).found, vast);
+            sample_free(&s);
+        }
 }
 
 /* A map of 180x360 values from 0 to 40, and each of two marks scattered over a share of them. */
@@ -301,6 +316,7 @@ static void an_analysis_says_it_in_its_reason(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fill_values_are_found),
+        cmocka_unit_test(vast_numbers_beside_few_levels_are_found),
         cmocka_unit_test(rare_fill_values_are_found),
         cmocka_unit_test(a_field_that_is_almost_all_missing_is_found),
         cmocka_unit_test(two_fill_values_are_found),

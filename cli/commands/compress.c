@@ -68,10 +68,13 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     return status;
 }
 
+/* A target's bound may grow to the fill value's size, so it counts as one that depends on the range. */
 static int check_fill(const compression *c) {
     csz_fill_suspect suspect;
+    cli_arguments asked = *c->arguments;
+    if (c->targeted) asked.options.bound_mode = CSZ_BOUND_RATIO;
     csz_fill_watch_result(&suspect, &c->watch, c->source.field.type);
-    return cli_fill_check(&suspect, c->arguments, c->source.field.type, c->source.stream.name);
+    return cli_fill_check(&suspect, &asked, c->source.field.type, c->source.stream.name);
 }
 
 /* Restores what was just coded and holds it against the values. */
@@ -135,7 +138,7 @@ static int find_range(compression *c) {
     int status = cli_source_spool(&c->source);
     if (status == CLI_DONE)
         status = cli_source_range(&c->range, &c->watch, &c->source, &options, c->plan, &c->shape);
-    return status == CLI_DONE && !c->targeted ? check_fill(c) : status;
+    return status == CLI_DONE ? check_fill(c) : status;
 }
 
 /* The plan; afterwards the source is ready to be read in order of frames. */
@@ -372,7 +375,8 @@ static void print_report(const compression *c, const cli_output *output) {
             note_target(c, &info);
         else
             cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
-        if (info.bound_mode == CSZ_BOUND_ABS) (void)check_fill(c); /* a note: every value keeps its bound */
+        if (info.bound_mode == CSZ_BOUND_ABS && !c->targeted)
+            (void)check_fill(c); /* a note: every value keeps its bound */
     }
     if (c->arguments->json) {
         cli_json json;

@@ -107,7 +107,8 @@ static void print_sum(const many *m) {
     const double field = m->command == CLI_COMPRESS ? nbytes_in : nbytes_out,
                  archive = m->command == CLI_COMPRESS ? nbytes_out : nbytes_in;
     if (m->arguments->json || m->arguments->quiet || m->inputs.n == m->nfailed || archive == 0) return;
-    printf("%llu files: %s -> %s, ratio %.2f\n", (unsigned long long)(m->inputs.n - m->nfailed),
+    const uint64_t ndone = m->inputs.n - m->nfailed;
+    printf("%llu file%s: %s -> %s, ratio %.2f\n", (unsigned long long)ndone, ndone == 1 ? "" : "s",
            cli_nbytes_text(in, nbytes_in), cli_nbytes_text(out, nbytes_out), field / archive);
 }
 

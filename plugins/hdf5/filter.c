@@ -360,7 +360,25 @@ static void *restore(size_t *out_nbytes, const csz_h5_library *library, const vo
     return NULL;
 }
 
-/* A chunk to an archive in fresh memory, NULL after the message. */
+/* A chunk to an archive in *archive, which is allocated once the capacity is known. */
+static csz_status compress_chunk(void **archive, size_t *capacity, size_t *out_nbytes,
+                                 const csz_h5_library *library, csz_context *context, const void *data,
+                                 uint64_t nelements, const csz_hdf5_chunk *chunk, csz_options options) {
+    if (options.bound_mode != CSZ_BOUND_ABS && !(options.has_fill && options.fill == chunk->padding))
+        resolve_without_padding(&options, data, nelements, chunk);
+    csz_status status = csz_compress_bound(capacity, &chunk->field, &options);
+    if (status == CSZ_OK && !*archive) *archive = allocate(library, *capacity);
+    if (status == CSZ_OK && !*archive) status = CSZ_ERROR_MEMORY;
+    return status == CSZ_OK
+               ? csz_compress(context, *archive, *capacity, out_nbytes, data, &chunk->field, &options)
+               : status;
+}
+
+/*
+ * A chunk to an archive in fresh memory, NULL after the message.  Where the bound depends on the range and
+ * the chunk seems to hold a fill value that neither the dataset nor the settings name, that value is taken
+ * for one: the bound only becomes tighter, and without it the other values would be lost.
+ */
 static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library *library, const void *data,
                       uint64_t nelements, size_t nbytes, const csz_hdf5_chunk *chunk,
                       const csz_hdf5_settings *settings) {
@@ -375,20 +393,27 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         status = swapped ? CSZ_OK : CSZ_ERROR_MEMORY;
         data = swapped;
     }
-    if (status == CSZ_OK && options.bound_mode != CSZ_BOUND_ABS &&
-        !(options.has_fill && options.fill == chunk->padding))
-        resolve_without_padding(&options, data, nelements, chunk);
-    if (status == CSZ_OK) status = csz_compress_bound(capacity, &chunk->field, &options);
-    if (status == CSZ_OK) {
-        archive = allocate(library, *capacity);
-        status = archive
-                     ? csz_compress(context, archive, *capacity, out_nbytes, data, &chunk->field, &options)
-                     : CSZ_ERROR_MEMORY;
+    const char *why = NULL;
+    for (int again = 0; status == CSZ_OK; again = 1) {
+        csz_fill_suspect suspect;
+        status =
+            compress_chunk(&archive, capacity, out_nbytes, library, context, data, nelements, chunk, options);
+        csz_context_fill_suspect(context, &suspect);
+        if (options.bound_mode == CSZ_BOUND_ABS || settings->fill == CSZ_HDF5_FILL_NONE || !suspect.found)
+            break;
+        if (again) {
+            status = CSZ_ERROR_ARGUMENT;
+            why =
+                "several values mark what is missing, and the bound depends on the range: make them one, or "
+                "give an absolute bound";
+        }
+        options.has_fill = 1;
+        options.fill = suspect.value;
     }
     free(swapped);
     keep_context(context);
     if (status == CSZ_OK) return archive;
-    PUSH(library, "a chunk cannot be compressed", csz_status_string(status));
+    PUSH(library, "a chunk cannot be compressed", why ? why : csz_status_string(status));
     if (archive) release(library, archive);
     return NULL;
 }

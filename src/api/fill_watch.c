@@ -10,11 +10,10 @@
  * pieces in which values come, so every backend, thread count and memory limit gives the same answer.
  *
  * A false alarm stops a user's script, a miss may cost the field, so there are two rules.  Numbers that
- * people write for "missing"
- * (-999, -9999, 99.9, -1000, -32768) need only stand clear of the data: twice the largest magnitude, and as
- * far off as the data are wide. Any other number must exceed them a millionfold, as 1e20 and 9.97e36 do.
- * Either way the other values must be a continuum, 16 distinct ones at least, which masks, classes and fields
- * of materials are not.
+ * people write for "missing" (-999, -9999, 99.9, -1000, -32768, 1e20, 9.97e36) need only stand clear of the
+ * data: twice the largest magnitude, and as far off as the data are wide.  Any other number must exceed them
+ * a millionfold.  Either way the other values must be a continuum, 16 distinct ones at least, which masks,
+ * classes and fields of materials are not; beside 1e10 and more of the numbers above, 3 are enough.
  */
 #include "api/context.h"
 #include "core/bound.h"
@@ -32,6 +31,7 @@ enum {
     SAMPLE_SHARE = 256,
     RARE = 4096,                         /* a value of less than one in so many does not count as recurring */
     CONTINUUM = 16,                      /* distinct values that are no fill values */
+    FEW = 3,                             /* of them, where the fill values are vast */
     CANDIDATES_MAX = CSZ_WATCH_NENDS - 1 /* so that at either end a value remains that is none */
 };
 
@@ -150,6 +150,16 @@ static int is_same(double a, double b, csz_type type) {
     return type == CSZ_F32 ? (float)a == (float)b : a == b;
 }
 
+/* Numbers that hardly any data have: powers of ten from 1e10 on, and netCDF's own, 15 * 2^119. */
+static int is_vast(double x, csz_type type) {
+    static const double vast[] = {1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+                                  1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29,
+                                  1e30, 1e31, 1e32, 1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 0x1.ep122};
+    for (size_t i = 0; i < sizeof vast / sizeof vast[0]; i++)
+        if (is_same(fabs(x), vast[i], type)) return 1;
+    return 0;
+}
+
 /*
  * Numbers that people choose for "missing": nines, from 99 on and with decimals or without; -1000, -10000,
  * ...; the ends of integer types.  No more nines than the type has digits: 99.999999 is 100 in f32.
@@ -158,6 +168,7 @@ static int is_customary(double x, csz_type type) {
     static const double ends[] = {32767, 32768, 65535, 2147483647, 2147483648.0, 4294967295.0};
     const double size = fabs(x), most_nines = type == CSZ_F32 ? 9999999.0 : 999999999999999.0;
     if (size < 99) return 0;
+    if (is_vast(x, type)) return 1;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (is_same(size, ends[i], type)) return 1;
     for (double power = 1000; x < 0 && power < 1e16; power *= 10)
@@ -184,11 +195,13 @@ static int is_customary_among(const suspects *s, double x, csz_type type) {
     return 0;
 }
 
-static int are_clear(const suspects *s, csz_type type) {
+/* nothers: distinct values beside the suspects, as far as they were counted; FEW at least. */
+static int are_clear(const suspects *s, csz_type type, int nothers, int ncontinuum) {
     const double most = fmax(fabs(s->low), fabs(s->high)), width = s->high - s->low;
     for (int i = 0; i < s->n; i++) {
         const double x = s->value[i].value, gap = x > s->high ? x - s->high : s->low - x;
         const int customary = is_customary_among(s, x, type);
+        if (nothers < ncontinuum && !is_vast(x, type)) return 0;
         if (fabs(x) < (customary ? 2 : 1e6) * most || gap < (customary ? 1 : 1e6) * width) return 0;
     }
     return 1;
@@ -196,18 +209,19 @@ static int are_clear(const suspects *s, csz_type type) {
 
 /*
  * The largest number of values, by their magnitude, that all lie far outside the others.  Each must recur at
- * least `least` times, and at least `ndistinct` other values must be there.
+ * least `least` times, and more than `ncontinuum` other values must be there, `nfew` beside vast numbers.
  */
-static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ndistinct) {
+static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ncontinuum,
+                              int nfew) {
     suspects tried = {.n = 0}, found = {.n = 0};
-    for (int nlow = 0, nhigh = 0; tried.n < CANDIDATES_MAX && w->ndistinct - tried.n > ndistinct;) {
+    for (int nlow = 0, nhigh = 0; tried.n < CANDIDATES_MAX && w->ndistinct - tried.n > nfew;) {
         const csz_fill_count *next =
             fabs(w->low[nlow].value) > fabs(w->high[nhigh].value) ? &w->low[nlow++] : &w->high[nhigh++];
         if (next->n < least) break;
         tried.value[tried.n++] = *next;
         tried.low = w->low[nlow].value;
         tried.high = w->high[nhigh].value;
-        if (are_clear(&tried, type)) found = tried;
+        if (are_clear(&tried, type, w->ndistinct - tried.n, ncontinuum)) found = tried;
     }
     return found;
 }
@@ -217,7 +231,7 @@ int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, 
     csz_fill_watch all = *watch;
     add_value(&all, range->min);
     add_value(&all, range->max);
-    if (!find_suspects(&all, type, 1, 1).n) return 0;
+    if (!find_suspects(&all, type, 1, 1, 1).n) return 0;
     memset(watch, 0, sizeof *watch);
     watch->is_exact = 1;
     return 1;
@@ -228,7 +242,7 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
     memset(suspect, 0, sizeof *suspect);
     if (!w || !w->n) return;
     const double n = (double)w->n;
-    const suspects s = find_suspects(w, type, w->n / RARE > 2 ? w->n / RARE : 2, CONTINUUM);
+    const suspects s = find_suspects(w, type, w->n / RARE > 2 ? w->n / RARE : 2, CONTINUUM, FEW);
     if (!s.n) return;
     csz_fill_count first = {0, 0}, second = {0, 0};
     for (int i = 0; i < s.n; i++) {

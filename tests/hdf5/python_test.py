@@ -103,6 +103,16 @@ with h5py.File("rel.h5", "w") as file:
     found = file["q"][:]
     check("h5py: a relative bound is each chunk's", worst(found[:64], quiet[:64]) <= 1e-3 * np.ptp(quiet[:64]))
 
+# A fill value that neither the dataset nor the words name does not widen the bound.
+sea = quiet.astype("f4").copy()
+sea[:, ::5] = 1e20
+with h5py.File("sea.h5", "w") as file:
+    file.create_dataset("q", data=sea, chunks=(64, 64), compression=filter_id, compression_opts=relative)
+with h5py.File("sea.h5") as file:
+    found, known = file["q"][:], sea < 1e19
+    check("h5py: a forgotten fill value comes back, and what is beside it too", (found[~known] == sea[~known]).all()
+          and worst(found[known], sea[known]) <= 1e-3 * np.ptp(sea[known]))
+
 # ---- damage ----
 raw = bytearray(open("rel.h5", "rb").read())
 for at in range(len(raw) - 9000, len(raw) - 8990):
