@@ -61,13 +61,13 @@ const char *cli_output_name(const cli_output *output) {
 }
 
 static int fail_existing(const char *path) {
-    return cli_fail("%s exists and is kept; give -f to replace it, or another name with -o", path);
+    return cli_fail("%s exists and is kept; give -f to replace it, or another name", path);
 }
 
 int cli_output_check_file(const cli_output *output) {
     struct stat status;
     size_t n = strlen(output->path);
-    if (n == 0) return cli_fail_usage("the output has no name; give one with -o");
+    if (n == 0) return cli_fail_usage("the output has no name; give one");
     if (output->path[n - 1] == '/') return cli_fail_errno("write", output->path, EISDIR);
     if (stat(output->path, &status) == 0 && S_ISDIR(status.st_mode)) /* a link to one counts */
         return cli_fail_errno("write", output->path, EISDIR);
@@ -89,7 +89,7 @@ int cli_output_check_distinct(const cli_output *output, const struct stat *input
         cli_output_is_stdout(output) ? fstat(STDOUT_FILENO, &status) == 0 : stat(output->path, &status) == 0;
     if (is_known && S_ISREG(status.st_mode) && status.st_dev == input->st_dev &&
         status.st_ino == input->st_ino)
-        return cli_fail("%s is the input itself; give another output with -o", cli_output_name(output));
+        return cli_fail("%s is the input itself; give another output", cli_output_name(output));
     return CLI_DONE;
 }
 

@@ -91,9 +91,8 @@ int cli_h5_open_file(hid_t *file, const cli_h5_location *at) {
                         at->file, at->file);
     case CLI_H5_KIND_OTHER:
         if (access(at->file, R_OK) != 0) return cli_fail_errno("open", at->file, errno);
-        return cli_fail(
-            "%s is no HDF5 or netCDF-4 file; give one, or a raw or .npy file without a dataset's name",
-            at->file);
+        return cli_fail("%s is no HDF5 or netCDF-4 file; give one%s", at->file,
+                        at->dataset ? ", or a raw or .npy file without a dataset's name" : "");
     }
     *file = cli_h5.H5Fopen(at->file, CLI_H5_OPEN_READ, H5P_DEFAULT);
     if (*file >= 0) return CLI_DONE;

@@ -17,6 +17,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5open)                           \
     X(H5get_libversion)                 \
     X(H5Eset_auto2)                     \
+    X(H5Iinc_ref)                       \
     X(H5Idec_ref)                       \
     X(H5Iget_type)                      \
     X(H5Zregister)                      \
@@ -65,10 +66,10 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pset_alloc_time)                \
     X(H5Pget_link_creation_order)       \
     X(H5Pget_attr_creation_order)       \
-    X(H5Pset_copy_object)               \
     X(H5Gcreate2)                       \
     X(H5Gget_create_plist)              \
     X(H5Ocopy)                          \
+    X(H5Olink)                          \
     X(H5Lcreate_hard)                   \
     X(H5Lcreate_soft)                   \
     X(H5Lcreate_external)               \
@@ -81,6 +82,8 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pset_link_creation_order)       \
     X(H5Pset_attr_creation_order)       \
     X(H5Tcommitted)                     \
+    X(H5Tcommit_anon)                   \
+    X(H5Tget_create_plist)              \
     X(H5Aexists)                        \
     X(H5Adelete)                        \
     X(H5Tcopy)                          \
@@ -109,7 +112,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5P_CLS_DATASET_CREATE_ID_g) \
     X(H5P_CLS_DATASET_ACCESS_ID_g) \
     X(H5P_CLS_LINK_CREATE_ID_g)    \
-    X(H5P_CLS_OBJECT_COPY_ID_g)    \
+    X(H5P_CLS_GROUP_CREATE_ID_g)   \
     X(H5T_IEEE_F32LE_g)            \
     X(H5T_IEEE_F32BE_g)            \
     X(H5T_IEEE_F64LE_g)            \

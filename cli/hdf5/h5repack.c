@@ -2,11 +2,11 @@
 /*
  * h5repack.c: walks a file twice.  The first walk lists all datasets and decides which are compressed:
  * floats that are neither coordinates nor bounds of them; relative bounds are resolved over each whole
- * dataset.  The second makes the new file, group by group in the file's own order: objects are copied by
- * HDF5 as they are, but for the datasets that are compressed, which are created with the same type, extents,
- * chunks, fill value and attributes, written piece by piece, read again and compared.  References, which
- * HDF5 leaves empty in a copy, are set last, when everything that they can lead to is there: with them
- * dimension scales are attached again.
+ * dataset.  The second makes the new file, group by group in the file's own order.  Groups and committed
+ * types are created, and so are the datasets that are compressed, with the same type, extents, chunks, fill
+ * value and attributes; their values are written piece by piece, read again and compared.  Other datasets are
+ * copied by HDF5, one at a time.  References, which HDF5 leaves empty in a copy, are set last, when
+ * everything that they can lead to is there: with them dimension scales are attached again.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5repack.h"
@@ -18,10 +18,12 @@
 #include "files/output.h"
 #include "hdf5/h5library.h"
 #include "hdf5/h5path.h"
+#include "process/signals.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +42,12 @@ typedef struct known_object {
     char *path;
 } known_object;
 
+/* A type that has a name in the old file, and its copy, open in the new one. */
+typedef struct known_type {
+    hobj_ref_t address;
+    hid_t copy;
+} known_type;
+
 /* A dataset that another one names as its coordinates or bounds. */
 typedef struct mention {
     char *group, *name;
@@ -51,6 +59,8 @@ typedef struct repacking {
     hid_t from, to;
     known_object *objects;
     uint64_t nobjects, objects_capacity;
+    known_type *types;
+    uint64_t ntypes, types_capacity;
     mention *mentions;
     uint64_t nmentions, mentions_capacity;
     uint64_t nbytes_done;
@@ -245,6 +255,13 @@ static cli_repack_rule *find_rule(cli_repack *r, const char *path) {
     return found;
 }
 
+/* Whether a dataset's values are in other datasets or other files. */
+static int has_values_elsewhere(hid_t dcpl) {
+    const H5D_layout_t layout = dcpl >= 0 ? cli_h5.H5Pget_layout(dcpl) : H5D_LAYOUT_ERROR;
+    return (layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) ||
+           cli_h5.H5Pget_external_count(dcpl) > 0;
+}
+
 /* Why a dataset stays as it is, or NULL; the rest of the variable is filled in. */
 static const char *describe(cli_repack_variable *v, hid_t dataset) {
     hid_t type = cli_h5.H5Dget_type(dataset), space = cli_h5.H5Dget_space(dataset);
@@ -253,9 +270,7 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
     const H5T_class_t class = type >= 0 ? cli_h5.H5Tget_class(type) : H5T_NO_CLASS;
     const int is_known = type >= 0 && cli_h5_take_type(&v->type, type);
     const int is_simple = space >= 0 && cli_h5.H5Sget_simple_extent_type(space) == H5S_SIMPLE;
-    const H5D_layout_t layout = dcpl >= 0 ? cli_h5.H5Pget_layout(dcpl) : H5D_LAYOUT_ERROR;
-    const int is_elsewhere = (layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) ||
-                             cli_h5.H5Pget_external_count(dcpl) > 0;
+    const int is_elsewhere = has_values_elsewhere(dcpl);
     v->rank = is_simple ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
     v->nelements = is_simple ? 1 : 0;
     for (int i = 0; i < v->rank; i++) {
@@ -366,7 +381,7 @@ static void chunks_of(hsize_t *chunk, const cli_repack_variable *v, hid_t datase
 
 /* Boxes of whole chunks: the fastest dims grow first, to PIECE_NBYTES. */
 static void piece_shape(hsize_t *shape, const hsize_t *chunk, const cli_repack_variable *v) {
-    uint64_t nbytes = cli_type_nbytes(v->type);
+    uint64_t nbytes = v->nelements ? v->nbytes / v->nelements : 1;
     for (int i = 0; i < v->rank; i++) {
         shape[i] = chunk[i] < v->dims[i] ? chunk[i] : v->dims[i];
         nbytes *= shape[i];
@@ -402,13 +417,16 @@ static int next_piece(piece *at, const hsize_t *shape, const cli_repack_variable
     return 1;
 }
 
-static int move_piece(void *values, const piece *at, const cli_repack_variable *v, hid_t dataset,
-                      int writes) {
-    const hid_t type = v->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
+static hid_t memory_type(const cli_repack_variable *v) {
+    return v->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
+}
+
+static int move_piece(void *values, const piece *at, hid_t type, hid_t dataset, int writes) {
     const hsize_t n = at->nelements;
     hid_t space = cli_h5.H5Dget_space(dataset), memory = cli_h5.H5Screate_simple(1, &n, NULL);
     int is_done = space >= 0 && memory >= 0 &&
-                  cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0;
+                  (cli_h5.H5Sget_simple_extent_type(space) == H5S_SCALAR ||
+                   cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0);
     if (is_done && writes)
         is_done = cli_h5.H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, values) >= 0;
     else if (is_done)
@@ -448,7 +466,7 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
         uint64_t first = 0;
         at.nelements = 0;
         while (status == CLI_DONE && next_piece(&at, shape, v)) {
-            if (!move_piece(values, &at, v, dataset, 0)) {
+            if (!move_piece(values, &at, memory_type(v), dataset, 0)) {
                 status = fail_read(p, v->path);
                 break;
             }
@@ -511,7 +529,7 @@ static int predict(repacking *p, cli_repack_variable *v) {
     }
     void *values = a ? cli_allocate("a variable", at.nelements * size) : NULL;
     int status = values ? cli_context_create(&context) : CLI_FAILED;
-    if (status == CLI_DONE && (dataset < 0 || !move_piece(values, &at, v, dataset, 0)))
+    if (status == CLI_DONE && (dataset < 0 || !move_piece(values, &at, memory_type(v), dataset, 0)))
         status = fail_read(p, v->path);
     csz_options options = v->options;
     options.bound_mode = CSZ_BOUND_ABS;
@@ -545,21 +563,58 @@ static cli_repack_variable *find_variable(const repacking *p, const char *path) 
 
 static H5_index_t order_of_attributes(hid_t object) {
     unsigned flags = 0;
-    hid_t plist = cli_h5.H5Iget_type(object) == H5I_GROUP ? cli_h5.H5Gget_create_plist(object)
-                                                          : cli_h5.H5Dget_create_plist(object);
+    const H5I_type_t kind = cli_h5.H5Iget_type(object);
+    hid_t plist = kind == H5I_GROUP      ? cli_h5.H5Gget_create_plist(object)
+                  : kind == H5I_DATATYPE ? cli_h5.H5Tget_create_plist(object)
+                                         : cli_h5.H5Dget_create_plist(object);
     if (plist >= 0) (void)cli_h5.H5Pget_attr_creation_order(plist, &flags);
     cli_h5_release(plist);
     return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
-/* The type in the new file: the copy of one that the old file has under a name, or one of no file. */
-static hid_t copy_type(const repacking *p, hid_t type) {
+/*
+ * The type in the new file.  A type with a name is made once, before its name, as datasets and attributes may
+ * come first; other types belong to no file.
+ */
+static hid_t copy_type(repacking *p, hid_t type) {
     hobj_ref_t address;
-    const char *path = NULL;
-    if (cli_h5.H5Tcommitted(type) > 0 && cli_h5.H5Rcreate(&address, type, ".", H5R_OBJECT, -1) >= 0)
-        path = path_of(p, address);
-    hid_t copy = path ? cli_h5.H5Oopen(p->to, path, H5P_DEFAULT) : -1;
-    return copy >= 0 ? copy : cli_h5.H5Tcopy(type);
+    hid_t copy = cli_h5.H5Tcopy(type);
+    if (copy < 0 || cli_h5.H5Tcommitted(type) <= 0) return copy;
+    hid_t tcpl = cli_h5.H5Tget_create_plist(type);
+    int is_done = tcpl >= 0 && cli_h5.H5Rcreate(&address, type, ".", H5R_OBJECT, -1) >= 0;
+    for (uint64_t i = 0; is_done && i < p->ntypes; i++) {
+        if (p->types[i].address != address) continue;
+        cli_h5_release(tcpl);
+        cli_h5_release(copy);
+        return cli_h5.H5Iinc_ref(p->types[i].copy) > 0 ? p->types[i].copy : -1;
+    }
+    is_done = is_done && cli_h5.H5Pset_obj_track_times(tcpl, 0) >= 0 &&
+              cli_h5.H5Tcommit_anon(p->to, copy, tcpl, H5P_DEFAULT) >= 0 &&
+              grow((void **)&p->types, p->ntypes, &p->types_capacity, sizeof *p->types) &&
+              cli_h5.H5Iinc_ref(copy) > 0;
+    cli_h5_release(tcpl);
+    if (is_done) {
+        p->types[p->ntypes++] = (known_type){address, copy};
+        return copy;
+    }
+    cli_h5_release(copy);
+    return -1;
+}
+
+/*
+ * How the group orders its links and attributes, into the properties of a new group or file.  Its other
+ * properties are not taken: among those that HDF5 gives of a group with many links is where they lie in the
+ * old file.
+ */
+static void take_group_order(hid_t properties, hid_t group) {
+    hid_t gcpl = cli_h5.H5Gget_create_plist(group);
+    unsigned links = 0, attributes = 0;
+    (void)cli_h5.H5Pset_obj_track_times(properties, 0); /* the same file gives the same bytes */
+    if (cli_h5.H5Pget_link_creation_order(gcpl, &links) >= 0)
+        (void)cli_h5.H5Pset_link_creation_order(properties, links);
+    if (cli_h5.H5Pget_attr_creation_order(gcpl, &attributes) >= 0)
+        (void)cli_h5.H5Pset_attr_creation_order(properties, attributes);
+    cli_h5_release(gcpl);
 }
 
 /* What HDF5 has allocated for n values of any length. */
@@ -572,7 +627,7 @@ static void free_texts(char *values, size_t n, hid_t type) {
 }
 
 /* The attribute as it is; references are left empty. */
-static int copy_attribute(const repacking *p, hid_t attribute, hid_t to) {
+static int copy_attribute(repacking *p, hid_t attribute, hid_t to) {
     const ssize_t n = cli_h5.H5Aget_name(attribute, 0, NULL);
     char *name = n > 0 ? calloc(1, (size_t)n + 1) : NULL;
     hid_t found = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
@@ -598,7 +653,7 @@ static int copy_attribute(const repacking *p, hid_t attribute, hid_t to) {
     return is_done;
 }
 
-static int copy_attributes(const repacking *p, hid_t from, hid_t to) {
+static int copy_attributes(repacking *p, hid_t from, hid_t to) {
     const H5_index_t order = order_of_attributes(from);
     for (hsize_t i = 0;; i++) {
         hid_t attribute = cli_h5.H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
@@ -646,11 +701,11 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
          *again = values ? values + nbytes : NULL;
     if (!values) return CLI_FAILED;
     while (status == CLI_DONE && next_piece(&at, shape, v)) {
-        if (!move_piece(values, &at, v, from, 0)) {
+        if (!move_piece(values, &at, memory_type(v), from, 0)) {
             status = fail_read(p, v->path);
         } else if (!check) {
-            if (!move_piece(values, &at, v, to, 1)) status = fail_write(p, v->path);
-        } else if (!move_piece(again, &at, v, to, 0)) {
+            if (!move_piece(values, &at, memory_type(v), to, 1)) status = fail_write(p, v->path);
+        } else if (!move_piece(again, &at, memory_type(v), to, 0)) {
             status =
                 cli_fail("%s cannot be read again from the new file; report this with the file", v->path);
         } else {
@@ -671,14 +726,15 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
 
 static int compress_dataset(repacking *p, cli_repack_variable *v, hid_t from, hid_t to_group,
                             const char *name) {
-    hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? cli_h5.H5Tcopy(found) : -1;
+    hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
     hid_t space = cli_h5.H5Dget_space(from), dcpl = filtered(v, from), to = -1;
     int status = CLI_DONE;
     if (type >= 0 && space >= 0 && dcpl >= 0)
         to = cli_h5.H5Dcreate2(to_group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     if (to < 0 || !copy_attributes(p, from, to)) status = fail_write(p, v->path);
     if (status == CLI_DONE) status = copy_values(p, v, from, to, 0);
-    cli_h5_release(to); /* what is in HDF5's cache is compressed now */
+    /* what is in HDF5's cache is compressed and written now */
+    if (to >= 0 && cli_h5.H5Idec_ref(to) < 0 && status == CLI_DONE) status = fail_write(p, v->path);
     to = status == CLI_DONE ? cli_h5.H5Oopen(to_group, name, H5P_DEFAULT) : -1;
     if (status == CLI_DONE) status = to >= 0 ? copy_values(p, v, from, to, 1) : fail_write(p, v->path);
     if (status == CLI_DONE) v->nbytes_after = cli_h5.H5Dget_storage_size(to);
@@ -690,36 +746,57 @@ static int compress_dataset(repacking *p, cli_repack_variable *v, hid_t from, hi
     return status;
 }
 
-/*
- * Whether values may be of any length.  HDF5 1.10 copies a fill value of such a type as a place in the old
- * file, so that the copy cannot be read.
- */
-static int has_any_length(hid_t dataset) {
-    hid_t type = cli_h5.H5Dget_type(dataset);
-    const int is_compound = type >= 0 && cli_h5.H5Tget_class(type) != H5T_STRING;
-    const int found =
-        type >= 0 && (cli_h5.H5Tis_variable_str(type) > 0 || cli_h5.H5Tdetect_class(type, H5T_VLEN) > 0 ||
-                      (is_compound && cli_h5.H5Tdetect_class(type, H5T_STRING) > 0));
-    cli_h5_release(type);
-    return found;
+/* Whether values may be of any length. */
+static int has_any_length(hid_t type) {
+    return cli_h5.H5Tis_variable_str(type) > 0 || cli_h5.H5Tdetect_class(type, H5T_VLEN) > 0 ||
+           (cli_h5.H5Tget_class(type) != H5T_STRING && cli_h5.H5Tdetect_class(type, H5T_STRING) > 0);
 }
 
-/* Such a dataset, read and written; references in it are left empty. */
-static int copy_texts(const repacking *p, hid_t from, hid_t to_group, const char *name) {
+/*
+ * Whether H5Ocopy may copy the dataset.  HDF5 1.10 copies a fill value of any length as a place in the old
+ * file, so that the copy cannot be read; and a type with a name becomes another type, without one, or, if
+ * types are merged, HDF5 searches the whole new file for it and crashes.
+ */
+static int can_copy_whole(hid_t dataset) {
+    hid_t type = cli_h5.H5Dget_type(dataset);
+    int can = type >= 0 && cli_h5.H5Tcommitted(type) <= 0 && !has_any_length(type);
+    cli_h5_release(type);
+    for (hsize_t i = 0; can; i++) {
+        hid_t attribute =
+            cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) break;
+        type = cli_h5.H5Aget_type(attribute);
+        can = type >= 0 && cli_h5.H5Tcommitted(type) <= 0;
+        cli_h5_release(type);
+        cli_h5_release(attribute);
+    }
+    return can;
+}
+
+/* A dataset that it may not, read and written; references in it are left empty. */
+static int copy_by_values(repacking *p, const cli_repack_variable *v, hid_t from, hid_t to_group,
+                          const char *name) {
     hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
     hid_t space = cli_h5.H5Dget_space(from), dcpl = cli_h5.H5Dget_create_plist(from), to = -1;
     const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
     if (type >= 0 && n >= 0 && dcpl >= 0)
         to = cli_h5.H5Dcreate2(to_group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     int is_done = to >= 0 && copy_attributes(p, from, to);
-    if (is_done && n > 0 && cli_h5.H5Tdetect_class(type, H5T_REFERENCE) <= 0) {
-        char *values = calloc((size_t)n, cli_h5.H5Tget_size(type));
-        is_done = values && cli_h5.H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 &&
-                  cli_h5.H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-        if (is_done) free_texts(values, (size_t)n, type);
+    if (is_done && n > 0 && cli_h5.H5Tdetect_class(type, H5T_REFERENCE) <= 0 && !has_values_elsewhere(dcpl) &&
+        cli_h5.H5Dget_storage_size(from) > 0) {
+        hsize_t chunk[H5S_MAX_RANK], shape[H5S_MAX_RANK];
+        piece at = {.nelements = 0};
+        chunks_of(chunk, v, from);
+        piece_shape(shape, chunk, v);
+        char *values = calloc((size_t)piece_nelements(shape, v), cli_h5.H5Tget_size(type));
+        is_done = values != NULL;
+        while (is_done && next_piece(&at, shape, v)) {
+            is_done = move_piece(values, &at, type, from, 0) && move_piece(values, &at, type, to, 1);
+            if (is_done) free_texts(values, (size_t)at.nelements, type);
+        }
         free(values);
     }
-    cli_h5_release(to);
+    if (to >= 0 && cli_h5.H5Idec_ref(to) < 0) is_done = 0;
     cli_h5_release(dcpl);
     cli_h5_release(space);
     cli_h5_release(type);
@@ -727,13 +804,12 @@ static int copy_texts(const repacking *p, hid_t from, hid_t to_group, const char
     return is_done;
 }
 
-/* As it is, by HDF5; types that the file has under a name are those of the new one. */
-static int copy_object(hid_t group, hid_t to_group, const char *name) {
-    hid_t how = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_OBJECT_COPY_ID_g);
-    const int is_done = how >= 0 &&
-                        cli_h5.H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0 &&
-                        cli_h5.H5Ocopy(group, name, to_group, name, how, H5P_DEFAULT) >= 0;
-    cli_h5_release(how);
+/* A type with a name. */
+static int copy_named_type(repacking *p, hid_t from, hid_t to_group, const char *name) {
+    hid_t to = copy_type(p, from);
+    const int is_done = to >= 0 && cli_h5.H5Olink(to, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                        copy_attributes(p, from, to);
+    cli_h5_release(to);
     return is_done;
 }
 
@@ -765,19 +841,22 @@ static int copy_one(repacking *p, hid_t group, const char *group_path, const cha
         const H5I_type_t kind = cli_h5.H5Iget_type(object);
         cli_repack_variable *v = kind == H5I_DATASET ? find_variable(p, path) : NULL;
         status = add_object(p, address, path);
+        if (status == CLI_DONE && kind == H5I_DATASET && !v) status = fail_read(p, path);
         if (status == CLI_DONE && kind == H5I_GROUP) {
-            hid_t gcpl = cli_h5.H5Gget_create_plist(object);
+            hid_t gcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_GROUP_CREATE_ID_g);
+            take_group_order(gcpl, object);
             hid_t made = gcpl >= 0 ? cli_h5.H5Gcreate2(to_group, name, H5P_DEFAULT, gcpl, H5P_DEFAULT) : -1;
             if (made < 0 || !copy_attributes(p, object, made)) status = fail_write(p, path);
             cli_h5_release(made);
             cli_h5_release(gcpl);
             if (status == CLI_DONE) status = walk_links(p, object, path, copy_one);
-        } else if (status == CLI_DONE && v && !v->kept_as) {
+        } else if (status == CLI_DONE && kind == H5I_DATASET && !v->kept_as) {
             status = compress_dataset(p, v, object, to_group, name);
         } else if (status == CLI_DONE) {
-            const int is_done = kind == H5I_DATASET && has_any_length(object)
-                                    ? copy_texts(p, object, to_group, name)
-                                    : copy_object(group, to_group, name);
+            const int is_done = kind == H5I_DATATYPE     ? copy_named_type(p, object, to_group, name)
+                                : can_copy_whole(object) ? cli_h5.H5Ocopy(group, name, to_group, name,
+                                                                          H5P_DEFAULT, H5P_DEFAULT) >= 0
+                                                         : copy_by_values(p, v, object, to_group, name);
             if (!is_done) status = fail_write(p, path);
         }
     }
@@ -912,8 +991,7 @@ static int copy_file(repacking *p) {
                      ? add_object(p, address, "/")
                      : fail_read(p, "/");
     if (status == CLI_DONE) status = walk_links(p, root, "/", copy_one);
-    if (status == CLI_DONE && !copy_attributes(p, root, new_root))
-        status = fail_write(p, "/"); /* types are there now */
+    if (status == CLI_DONE && !copy_attributes(p, root, new_root)) status = fail_write(p, "/");
     if (status == CLI_DONE) status = set_references(p);
     cli_h5_release(new_root);
     cli_h5_release(root);
@@ -923,25 +1001,32 @@ static int copy_file(repacking *p) {
 static int write_temporary(const char *temporary, void *self) {
     repacking *p = self;
     hid_t fcpl = cli_h5.H5Fget_create_plist(p->from), root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT);
-    hid_t gcpl = root >= 0 ? cli_h5.H5Gget_create_plist(root) : -1;
-    unsigned links = 0, attributes = 0;
-    if (fcpl >= 0 &&
-        gcpl >= 0) { /* the order of the root's links and attributes is no property of the file */
-        (void)cli_h5.H5Pset_userblock(fcpl, 0);
-        (void)cli_h5.H5Pset_obj_track_times(fcpl, 0); /* the same file gives the same bytes */
-        if (cli_h5.H5Pget_link_creation_order(gcpl, &links) >= 0)
-            (void)cli_h5.H5Pset_link_creation_order(fcpl, links);
-        if (cli_h5.H5Pget_attr_creation_order(gcpl, &attributes) >= 0)
-            (void)cli_h5.H5Pset_attr_creation_order(fcpl, attributes);
-    }
-    cli_h5_release(gcpl);
+    (void)cli_h5.H5Pset_userblock(fcpl, 0);
+    take_group_order(fcpl, root);
     cli_h5_release(root);
     p->to = fcpl >= 0 ? cli_h5.H5Fcreate(temporary, CLI_H5_CREATE_TRUNCATED, fcpl, H5P_DEFAULT) : -1;
     cli_h5_release(fcpl);
     int status = p->to >= 0 ? copy_file(p) : fail_write(p, "/");
+    for (uint64_t i = 0; i < p->ntypes; i++) cli_h5_release(p->types[i].copy);
     if (p->to >= 0 && cli_h5.H5Fclose(p->to) < 0 && status == CLI_DONE) status = fail_write(p, "/");
     struct stat written;
     if (status == CLI_DONE && stat(temporary, &written) == 0) p->r->nbytes_out = (uint64_t)written.st_size;
+    return status;
+}
+
+/*
+ * HDF5 1.10 crashes when it cleans up after a failed write, at once in H5Ocopy or as late as at the exit of
+ * the process.
+ */
+static int write_guarded(repacking *p, const cli_output *output) {
+    static char line[PATH_MAX + 128];
+    snprintf(
+        line, sizeof line,
+        "csz: HDF5 crashed while it wrote %s; check that the disk has space, and report this if it has\n",
+        output->path);
+    cli_signals_set_crash_line(line);
+    const int status = cli_output_write_by(output, write_temporary, p);
+    cli_signals_set_crash_line(status == CLI_DONE ? NULL : "");
     return status;
 }
 
@@ -973,7 +1058,7 @@ static int run(repacking *p) {
         if (!r->variables[i].kept_as) status = predict(p, &r->variables[i]);
     if (status == CLI_DONE && !arguments->dry_run) {
         const cli_output output = {r->output_path, arguments->force};
-        status = cli_output_write_by(&output, write_temporary, p);
+        status = write_guarded(p, &output);
     }
     cli_progress_stop();
     return status;
@@ -997,6 +1082,7 @@ int cli_h5_repack(cli_repack *r) {
     cli_h5_release(p.from);
     forget_objects(&p);
     free(p.objects);
+    free(p.types);
     for (uint64_t i = 0; i < p.nmentions; i++) {
         free(p.mentions[i].group);
         free(p.mentions[i].name);

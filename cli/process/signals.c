@@ -22,6 +22,7 @@ enum { N_ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
 static int has_terminal; /* standard error is one; known before there are handlers */
 static char temporary_path[PATH_MAX];
 static volatile sig_atomic_t has_temporary;
+static const char *volatile crash_line;
 static struct {
     const char *volatile start; /* set last */
     size_t nbytes;
@@ -38,25 +39,33 @@ static void end_by_signal(int number) {
     raise(number);
 }
 
-static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
+/* Several threads may come here at once: the first ends the process. */
+static void end_with_line(const char *line) {
     static const char clear[] = "\r\033[K"; /* a progress bar */
+    static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&is_reported)) pause();
+    remove_temporary();
+    if (has_terminal && write(STDERR_FILENO, clear, sizeof clear - 1) < 0) _exit(CLI_FAILED);
+    if (write(STDERR_FILENO, line, strlen(line)) < 0) _exit(CLI_FAILED);
+    _exit(CLI_FAILED);
+}
+
+static void report_crash(int number) {
+    const char *line = crash_line;
+    if (line) end_with_line(line);
+    end_by_signal(number);
+}
+
+static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
     static const char line[] = "csz: the input became shorter while it was read, or its disk failed; "
                                "let nothing write to it and start again\n";
-    static atomic_flag is_reported = ATOMIC_FLAG_INIT;
     const char *address = cause->si_addr;
     (void)unused;
-    for (int i = 0; i < MOST_MAPPINGS; i++) {
+    for (int i = 0; i < MOST_MAPPINGS; i++)
         if (mappings[i].start && address >= mappings[i].start &&
-            address < mappings[i].start + mappings[i].nbytes) {
-            /* several threads may meet it at once: the first ends the process */
-            while (atomic_flag_test_and_set(&is_reported)) pause();
-            remove_temporary();
-            if (has_terminal && write(STDERR_FILENO, clear, sizeof clear - 1) < 0) _exit(CLI_FAILED);
-            if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(CLI_FAILED);
-            _exit(CLI_FAILED);
-        }
-    }
-    end_by_signal(number); /* not the input: a fault of the program */
+            address < mappings[i].start + mappings[i].nbytes)
+            end_with_line(line);
+    report_crash(number); /* not the input: a fault of the program */
 }
 
 /*
@@ -108,6 +117,16 @@ int cli_signals_set_temporary(const char *path) {
     memcpy(temporary_path, path, n + 1);
     has_temporary = 1;
     return 1;
+}
+
+void cli_signals_set_crash_line(const char *line) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = line ? report_crash : SIG_DFL;
+    crash_line = line;
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGABRT, &action, NULL);
 }
 
 void cli_signals_add_mapping(const void *start, size_t nbytes) {
