@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const own_names[] = {"CLASS",
                                         "NAME",
@@ -197,6 +198,8 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
         free(g);
         return status;
     }
+    struct stat before = {.st_size = 0}, after;
+    (void)stat(at.file, &before);
     status = cli_h5_load(path);
     if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
     if (status == CLI_DONE && at.dataset) dataset = cli_h5.H5Oopen(file, at.dataset, H5P_DEFAULT);
@@ -219,11 +222,14 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
         } else {
             (void)csz_metadata_write(*section, *nbytes, nbytes, g->list, g->n);
         }
-        if (g->nskipped)
+        if (status == CLI_DONE && g->nskipped)
             cli_note(
                 "note: %d attribute%s of %s left out: of another type than text and numbers, or too large",
                 g->nskipped, g->nskipped == 1 ? "" : "s", path);
     }
+    /* HDF5 takes what lies behind a file's end for zeros. */
+    if (status == CLI_DONE && stat(at.file, &after) == 0 && after.st_size < before.st_size)
+        status = cli_fail_shorter(at.file);
     cli_h5_release(dataset);
     cli_h5_release(file);
     release(g);
