@@ -149,7 +149,11 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
 endif()
 
 if(TARGET csz)
-    foreach(name IN ITEMS cli_test many_test format_test)
+    set(command_tests cli_test many_test)
+    if(NOT CSZ_SANITIZE) # most of its time is Python's; test_damage and the fuzz targets have the decoder sanitized
+        list(APPEND command_tests format_test)
+    endif()
+    foreach(name IN LISTS command_tests)
         if(EXISTS "${tests_dir}/${name}.sh")
             csz_register(${name} unit 300 COMMAND "${tests_dir}/${name}.sh" $<TARGET_FILE:csz>)
             # A leak check takes seconds a process on some machines, and these scripts start hundreds.
