@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +84,6 @@ static void assert_sets_agree(const test_field *s, const csz_options *o) {
 
 static void fields_of_every_character_are_the_same(void **state) {
     (void)state;
-    if (!csz_isa_at(1)) skip();
     const csz_field shapes[] = {field_1d(CSZ_F32, 20000), field_2d(CSZ_F32, 130, 300),
                                 field_3d(CSZ_F32, 19, 45, 77), field_2d(CSZ_F32, 700, 5)};
     const double bounds[] = {1e-1, 1e-3, 1e-6};
@@ -106,7 +106,6 @@ static void fields_of_every_character_are_the_same(void **state) {
 
 static void random_fields_and_options_are_the_same(void **state) {
     (void)state;
-    if (!csz_isa_at(1)) skip();
     rng r = rng_make(28);
     for (int k = 0; k < 300; k++) {
         const csz_field field =
@@ -124,11 +123,17 @@ static void random_fields_and_options_are_the_same(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest choice[] = {
         cmocka_unit_test(the_environment_chooses_what_is_there),
         cmocka_unit_test(sets_need_all_their_instructions),
+    };
+    const struct CMUnitTest agreement[] = {
         cmocka_unit_test(fields_of_every_character_are_the_same),
         cmocka_unit_test(random_fields_and_options_are_the_same),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int nfailed = cmocka_run_group_tests(choice, NULL, NULL);
+    if (nfailed) return nfailed;
+    if (csz_isa_at(1)) return cmocka_run_group_tests(agreement, NULL, NULL);
+    printf("skipped: this build or machine has one instruction set\n");
+    return 77;
 }
