@@ -46,7 +46,8 @@ class Typing(unittest.TestCase):
         cls.addClassCleanup(cls.cache.cleanup)
 
     def mypy(self, *arguments):
-        command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", self.cache.name, *map(str, arguments)]
+        command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", self.cache.name,
+                   "--config-file", ROOT / "pyproject.toml", *map(str, arguments)]  # fmt: skip
         return subprocess.run(command, capture_output=True, text=True).stdout
 
     def test_programs(self):
@@ -60,7 +61,7 @@ class Typing(unittest.TestCase):
             self.assertRegex(told, rf"wrong.py:{number}: error: .*\[{code}\]")
 
     def test_the_package(self):
-        told = self.mypy("--ignore-missing-imports", "--no-warn-unused-ignores", ROOT / "python" / "csz" / "__init__.py")
+        told = self.mypy("--ignore-missing-imports", "--no-warn-unused-ignores", *(ROOT / "python" / "csz" / name for name in ("__init__.py", "vtk.py")))
         self.assertEqual([line for line in told.splitlines() if ": error:" in line], [])
 
 

@@ -64,4 +64,8 @@ help\ *)
     ;;
 streaming) echo '96 64 64' >simulate.dims ;;
 mpi) field >pressure.f32 ;;
+visualization)
+    field >pressure.f32
+    csz compress pressure.f32 -t f32 -d 48x48x48 -e 1e-3 -p pyramid -o pressure.csz
+    ;;
 esac
