@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The environment of the tests that need Python packages, which begins first, and python_test: it builds a wheel, installs it
-# there and runs python/tests.  Not in a sanitized build, whose library an ordinary Python cannot load.
+# there and runs python/tests; and adios2_test, with PyPI's adios2.  Not in a sanitized build, whose library an ordinary Python cannot load.
 if(TARGET csz AND NOT CSZ_SANITIZE)
     csz_register(python_environment unit 900 COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/tests/python_environment.sh")
     set_tests_properties(python_environment PROPERTIES COST 300)
     csz_register(python_test unit 900 COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/tests/python_test.sh" $<TARGET_FILE:csz>
                  $<TARGET_FILE:csz_shared>)
-    foreach(name IN ITEMS python_test hdf5_python report_test docs_test)
+    csz_register(adios2_test unit 300 COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/tests/adios2/operator_test.sh" "${CMAKE_CURRENT_BINARY_DIR}")
+    foreach(name IN ITEMS python_test adios2_test hdf5_python report_test docs_test)
         if(TEST ${name})
             set_tests_properties(${name} PROPERTIES DEPENDS python_environment)
         endif()
