@@ -8,4 +8,7 @@
 
 extern const H5Z_class2_t csz_hdf5_filter_class;
 
+/* What NCZ_get_codec_info of a plugin returns: nczarr.c. */
+const void *csz_nczarr_codec(void);
+
 #endif

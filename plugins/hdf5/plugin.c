@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plugin.c: the two functions that HDF5 looks for in a plugin, and all that this one exports.
+ * plugin.c: the functions that HDF5 and netCDF's NCZarr look for in a plugin, and all that this one exports.
  */
 #include "filter.h"
 #include "h5_library.h"
@@ -9,6 +9,7 @@
 
 H5PLUGIN_DLL H5PL_type_t H5PLget_plugin_type(void);
 H5PLUGIN_DLL const void *H5PLget_plugin_info(void);
+H5PLUGIN_DLL const void *NCZ_get_codec_info(void);
 
 H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_FILTER; }
 
@@ -16,3 +17,5 @@ H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_FILTER; }
 const void *H5PLget_plugin_info(void) {
     return csz_h5_library_suits(__builtin_return_address(0)) ? &csz_hdf5_filter_class : NULL;
 }
+
+const void *NCZ_get_codec_info(void) { return csz_nczarr_codec(); }

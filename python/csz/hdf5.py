@@ -22,12 +22,13 @@ from typing import Any
 from . import _api, _errors
 from ._library import BOUND_MODES, PREDICTORS, WORKFLOWS
 
-__all__ = ["FILTER_ID", "Csz", "encoding", "plugin_path", "register"]
+__all__ = ["FILTER_ID", "Csz", "codec", "encoding", "plugin_path", "register"]
 
 FILTER_ID = 411
 """The filter's number in files.  From HDF5's range for tests, until one is registered."""
 
 _FILL_NONE, _FILL_GIVEN = 1, 2  # word 4; 0: the dataset's own
+_EXACT = 512  # word 0: every bit is kept
 
 
 def plugin_path() -> Path:
@@ -142,6 +143,18 @@ def _words_of(value: float) -> tuple[int, int]:
 def encoding(**settings: Any) -> dict[str, Any]:
     """For xarray's ``to_netcdf(engine="h5netcdf", encoding={NAME: encoding(rel=1e-4)})``; settings as of :class:`Csz`."""
     return dict(Csz(**settings))
+
+
+def codec(dataset: Any) -> Any:
+    """The numcodecs codec that reads the chunks of a dataset of h5py which has the filter: for kerchunk and others that read chunks by themselves."""
+    from .numcodecs import Csz as Codec
+
+    words = dataset._filters.get(str(FILTER_ID), ())
+    if len(words) < 3 or words[0] & 0xFF >= len(BOUND_MODES) or words[0] & _EXACT:
+        raise _errors.ArgumentError(f"{dataset.name} does not have the filter {FILTER_ID} with a bound")
+    bound = struct.unpack("<d", struct.pack("<II", *words[1:3]))[0]
+    dtype = None if dataset.dtype.isnative else dataset.dtype.str
+    return Codec(**{BOUND_MODES[words[0] & 0xFF]: bound}, dtype=dtype)
 
 
 register()

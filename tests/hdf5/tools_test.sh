@@ -402,7 +402,7 @@ export HDF5_PLUGIN_PATH=$plugins
 ud() { "$csz" hdf5 cdvals "$@" | sed -n 's/.*VAR:\(UD=[0-9,]*\) .*/\1/p'; }
 nc() { "$csz" hdf5 cdvals "$@" | sed -n 's/.*VAR,\([0-9,]*\) .*/\1/p'; }
 
-same_text "the plugin exports what HDF5 looks for and no more" "H5PLget_plugin_info H5PLget_plugin_type" \
+same_text "the plugin exports what HDF5 and NCZarr look for and no more" "H5PLget_plugin_info H5PLget_plugin_type NCZ_get_codec_info" \
     "$(nm -D --defined-only "$plugins/libh5csz.so" | awk '{print $3}' | sort | xargs)"
 same_text "the plugin links no HDF5" "" "$(readelf -d "$plugins/libh5csz.so" | grep NEEDED | grep -i hdf5)"
 same_text "the plugin asks for no H5 symbol" "" "$(nm -D -u "$plugins/libh5csz.so" | grep ' H5')"
