@@ -309,7 +309,7 @@ archive assert_round_trip(const test_field *s, const csz_options *options) {
     csz_options o = *options;
     o.threads = 1;
     archive a = archive_make(s, &o);
-    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+    for (size_t i = CASE_STEP / 2; i < sizeof threads / sizeof threads[0]; i += CASE_STEP) {
         o.threads = threads[i];
         archive b = archive_make(s, &o);
         assert_int_equal(a.nbytes, b.nbytes);

@@ -57,7 +57,7 @@ static void fill_values_are_found(void **state) {
                  {5e14, 2e15, 1e20, 0.3}, {1e5, 1.1e5, 1e10, 0.3},   {1e33, 2e33, 9.969209968386869e36, 0.1}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (int type = CSZ_F32; type <= CSZ_F64; type++)
-            for (int mode = CSZ_BOUND_ABS; mode <= CSZ_BOUND_PSNR; mode++) {
+            for (int mode = (int)c % CASE_STEP; mode <= CSZ_BOUND_PSNR; mode += CASE_STEP) {
                 const double share = cases[c].share == 1 ? 0.9 : cases[c].share;
                 test_field s = patched((csz_type)type, cases[c].low, cases[c].high, cases[c].mark, share);
                 const csz_fill_suspect found = suspect_of(&s, (csz_bound_mode)mode, NULL);

@@ -26,7 +26,7 @@ static csz_options pyramid_options(csz_bound_mode mode, double bound, csz_predic
 static void random_fields_come_back(void **state) {
     (void)state;
     rng r = rng_make(2401);
-    for (int k = 0; k < 300; k++) {
+    for (int k = 0; k < 300 / CASE_STEP; k++) {
         const csz_type type = (csz_type)(k & 1);
         const csz_field field = field_random(&r, type, 1 + (k >> 1) % 4, 1u << (1 + rng_below(&r, 17)));
         test_field s = sample_make(field, (character)rng_below(&r, CHARACTERS), (uint64_t)k);
@@ -387,12 +387,16 @@ static void levels_are_lattices_of_the_field(void **state) {
         csz_field field;
         character kind;
         csz_predictor predictor;
-    } cases[] = {{field_3d(CSZ_F32, 50, 61, 130), ROUGH, CSZ_PREDICTOR_PYRAMID},
-                 {field_2d(CSZ_F64, 300, 500), MISSING, CSZ_PREDICTOR_PYRAMID},
-                 {field_4d(CSZ_F32, 4, 20, 33, 66), SMOOTH, CSZ_PREDICTOR_PYRAMID},
-                 {field_3d(CSZ_F32, 40, 1, 700), SPECIALS, CSZ_PREDICTOR_PYRAMID},
-                 {field_3d(CSZ_F32, 30, 40, 50), NOISE, CSZ_PREDICTOR_AUTO},
-                 {field_3d(CSZ_F32, 520, 256, 256), ZEROS, CSZ_PREDICTOR_PYRAMID}};
+    } cases[] = {
+        {field_3d(CSZ_F32, 50, 61, 130), ROUGH, CSZ_PREDICTOR_PYRAMID},
+        {field_2d(CSZ_F64, 300, 500), MISSING, CSZ_PREDICTOR_PYRAMID},
+        {field_4d(CSZ_F32, 4, 20, 33, 66), SMOOTH, CSZ_PREDICTOR_PYRAMID},
+        {field_3d(CSZ_F32, 40, 1, 700), SPECIALS, CSZ_PREDICTOR_PYRAMID},
+#if !defined(CSZ_SANITIZED) /* several frames, each with the lattices of the others */
+        {field_3d(CSZ_F32, 520, 256, 256), ZEROS, CSZ_PREDICTOR_PYRAMID},
+#endif
+        {field_3d(CSZ_F32, 30, 40, 50), NOISE, CSZ_PREDICTOR_AUTO}
+    };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         test_field s = sample_make(cases[k].field, cases[k].kind, 11);
         csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-2, cases[k].predictor);
@@ -644,7 +648,7 @@ static void damage_is_refused(void **state) {
         csz_options o = pyramid_options(CSZ_BOUND_ABS, 1e-2, CSZ_PREDICTOR_PYRAMID);
         archive a = archive_make(&s, &o);
         uint8_t *values = malloc(s.nbytes);
-        for (size_t i = 0; i < a.nbytes; i++) {
+        for (size_t i = 0; i < a.nbytes; i += CASE_STEP) {
             a.bytes[i] ^= (uint8_t)(1u << (i * 5 % 8));
             assert_int_not_equal(csz_decompress(the_context(), values, s.nbytes, a.bytes, a.nbytes, NULL),
                                  CSZ_OK);

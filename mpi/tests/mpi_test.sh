@@ -11,10 +11,10 @@ tests=$(realpath "$(dirname "$0")/../../tests") || exit 2
 # shellcheck source=ranks.sh
 . "$(dirname "$0")/ranks.sh"
 
-several="1 2 3 5" predictors="pyramid auto"
+several="1 2 3 5" predictors="pyramid auto" waves="1 2 4" on_gpu="1 2 3" kills="5 60 150 300"
 grids=("1" "2" "4 --grid 2x2x1" "4 --grid 1x1x4" "3 --grid 1x3x1")
 if [[ -n ${CSZ_TEST_QUICK:-} ]]; then
-    several=3 predictors=auto
+    several=3 predictors=auto waves=2 on_gpu=2 kills=60
     grids=("4 --grid 2x2x1")
 fi
 for n in $several; do holds "$n ranks: any boxes give the bytes of one process" mpi $n "$build/test_mpi"; done
@@ -54,19 +54,18 @@ holds "no refusal has left an output" test ! -e x
 
 # ---- The example: distributed, dumped while it runs ------------------------------------------------------
 
-for n in 1 2 4; do
-    holds "the wave in $n ranks" mpi $n "$build/csz-mpi-wave" --dims 64x72x80 --steps 40 --every 20 --out "wave$n"
+for n in $waves; do
+    holds "the wave in $n ranks" mpi "$n" "$build/csz-mpi-wave" --dims 64x72x80 --steps 40 --every 20 --out "wave$n"
+    holds "csz reads a snapshot of it" "$build/csz" test "wave${n}_0040.csz"
+    [[ ! -e wave1_0040.csz ]] ||
+        holds "its snapshots are those of one" bash -c "cmp wave1_0020.csz wave${n}_0020.csz && cmp wave1_0040.csz wave${n}_0040.csz"
 done
-for n in 2 4; do
-    holds "snapshots of $n ranks are those of one" bash -c "cmp wave1_0020.csz wave${n}_0020.csz && cmp wave1_0040.csz wave${n}_0040.csz"
-done
-holds "csz reads the snapshots" "$build/csz" test wave4_0040.csz
 
 # The solver and the boxes on a GPU, or on the emulated one: the snapshots of the CPU.
 gpu_wave=
 if [[ -x $build/emulated_wave ]]; then
     gpu_wave=$build/emulated_wave
-    for n in 1 2 3; do holds "$n ranks: boxes in device memory give the bytes of one process" mpi $n "$build/emulated_mpi" device; done
+    for n in $on_gpu; do holds "$n ranks: boxes in device memory give the bytes of one process" mpi "$n" "$build/emulated_mpi" device; done
 fi
 if mpi 1 "$build/csz-mpi-wave" --dims 24x24x24 --steps 1 --backend cuda >out.txt 2>err.txt; then
     gpu_wave=$build/csz-mpi-wave
@@ -77,8 +76,8 @@ fi
 if [[ -n $gpu_wave ]]; then
     small=(--dims 28x34x40 --steps 10 --every 5 --bound 1e-7)
     holds "a small wave on the CPU" mpi 1 "$build/csz-mpi-wave" "${small[@]}" --backend cpu --out cpu
-    for n in 1 2 4; do
-        holds "the wave of $n ranks on the GPU" mpi $n "$gpu_wave" "${small[@]}" --backend cuda --out "gpu$n"
+    for n in $waves; do
+        holds "the wave of $n ranks on the GPU" mpi "$n" "$gpu_wave" "${small[@]}" --backend cuda --out "gpu$n"
         says "it ran there, and was compressed there" 'on the GPU for the wave' out.txt
         holds "it is the CPU's, to the byte" bash -c "cmp cpu_0005.csz gpu${n}_0005.csz && cmp cpu_0010.csz gpu${n}_0010.csz"
     done
@@ -93,7 +92,7 @@ done
 # ---- A rank is killed ----------------------------------------------------------------------------------
 
 bad=""
-for ms in 5 60 150 300; do
+for ms in $kills; do
     printf 'the old file' >killed.csz
     mpi 3 "$build/test_mpi" kill $ms killed.csz >out.txt 2>err.txt && bad+="$ms: exit 0; "
     printf 'the old file' | cmp -s - killed.csz || "$build/csz" test killed.csz >out.txt 2>&1 || bad+="$ms: half a file; "

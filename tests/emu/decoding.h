@@ -79,7 +79,7 @@ void mend_checksums(std::vector<uint8_t> &a, const csz_header &h);
 
 /* Archives that no encoder writes, with checksums that fit, or with one that does not (decoding_forms.cpp).
  */
-void check_forms(csz_context *context);
+void check_forms(csz_context *context, size_t step);
 
 } // namespace decoding
 
