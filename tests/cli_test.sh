@@ -642,6 +642,9 @@ rm -f forgotten.csz said.txt
 
 holds "-m rel -e 2 is done" "$csz" compress d3.f32 -d 9600 -m rel -e 2 -f -o odd.csz
 says "with a note" '^csz: note: .*-m rel -e 2, .* smaller -e' err.txt
+cp d3.f32 wrong.f64
+holds "a name that says another type than -t is done" "$csz" compress wrong.f64 -t f32 -d 9600 -e 1e-3 -f -o odd.csz
+says "with a note that it differs" '^csz: note: the values of wrong.f64 were read as f32' err.txt
 holds "-m psnr -e 1e-3 is done" "$csz" compress d3.f32 -d 9600 -m psnr -e 1e-3 -f -o odd.csz
 says "with a note that says larger" '^csz: note: .* larger -e' err.txt
 holds "an absolute bound beyond the range is kept" "$csz" compress noise.f32 -d 2097152 -e 100 -f -o odd.csz

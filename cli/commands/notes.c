@@ -17,6 +17,9 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, double
     if (source->ndim > CSZ_MAX_NDIM)
         cli_note("note: %s has %d dims, of which the archive keeps %s", name, source->ndim,
                  cli_dims_text(dims, &source->field));
+    if (cli_path_has_suffix(name, source->field.type == CSZ_F32 ? ".f64" : ".f32"))
+        cli_note("note: the values of %s were read as %s, unlike what its name says", name,
+                 source->field.type == CSZ_F32 ? "f32" : "f64");
     if (cli_source_is_archive(source))
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",
@@ -27,8 +30,7 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, double
             "one; give a %s -e",
             cli_mode_names[info->bound_mode], info->bound, info->bound_abs, name, width,
             info->bound_mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
-    else if (info->bound_mode == CSZ_BOUND_ABS && width > 0 && info->bound_abs >= width &&
-             cli_ratio(info) > 1000)
+    else if (info->bound_mode == CSZ_BOUND_ABS && width > 0 && info->bound_abs >= width)
         cli_note(
             "note: the bound, %.9g, exceeds what the values of %s span, about %.4g: all may come back as "
             "one; give a smaller -e, or -m rel for a share of the range",

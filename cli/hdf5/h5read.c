@@ -427,7 +427,8 @@ static int read_fill_property(double *fill, hid_t dataset) {
 
 /*
  * In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is
- * missing.  So are two that differ: an archive has one fill value, and the other would count as data.
+ * missing.  So are two numbers that differ: an archive has one fill value, and the other would count as data.
+ * A NaN beside a number is none, as archives keep NaN anyway.
  */
 int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
     static const char *const names[] = {"_FillValue", "missing_value"};
@@ -443,7 +444,8 @@ int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const c
     if (found == FILL_READ && read_fill_attribute(&other, dataset, "missing_value") == FILL_READ) {
         const int is_same = type == CSZ_F32 ? (float)fill == (float)other : fill == other;
         char one[CLI_NUMBER_TEXT_NBYTES], two[CLI_NUMBER_TEXT_NBYTES];
-        if (!is_same && !(isnan(fill) && isnan(other)))
+        if (isnan(fill)) fill = other;
+        if (!is_same && !isnan(fill) && !isnan(other))
             return cli_fail(
                 "%s has the _FillValue %s and the missing_value %s, and an archive one fill value; "
                 "give the one that the values have with --fill, or make them one first",

@@ -392,7 +392,22 @@ def compress(
         zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
+    _warn_of_bound(array, archive, abs, rel, fill)
     return archive
+
+
+def _warn_of_bound(array: Any, archive: Any, abs: float | None, rel: float | None, fill: Fill) -> None:
+    """Warns of a bound so large that all values may come back as one, where the archive is so small that it looks so."""
+    if rel is not None and rel >= 0.5:
+        text = f"rel={rel:g} allows errors of {rel:g} times the range"
+    elif abs is not None and isinstance(archive, bytes) and getattr(array, "nbytes", 0) > 1000 * len(archive):
+        limits = _range_of(array, named_fill(fill))
+        if limits is None or limits[0] == limits[1] or abs < limits[1] - limits[0]:
+            return
+        text = f"abs={abs:g} exceeds what the values span, {limits[1] - limits[0]:.4g}"
+    else:
+        return
+    warnings.warn_explicit(f"{text}: all may come back as one; give a smaller bound", UserWarning, *outside())
 
 
 def compress_quietly(

@@ -229,6 +229,21 @@ class Options(unittest.TestCase):
         self.assertEqual([(b["bound"], b["bound_abs"]) for b in bounds], [(a.bound, a.bound_abs) for a in csz.analyze(field)])
 
 
+class ImplausibleBound(unittest.TestCase):
+    def test_a_warning_names_it(self):
+        field = smooth((800, 1000))
+        for bound, says in (({"rel": 2}, r"^rel=2 allows errors of 2 times the range"), ({"abs": 1e6}, r"^abs=1e\+06 exceeds what the values span")):
+            with self.assertWarnsRegex(UserWarning, says) as caught:
+                csz.compress(field, **bound)
+            self.assertEqual(caught.filename, __file__)
+
+    def test_others_pass(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            csz.compress(np.zeros((100, 200), "f4"), abs=1e-3)
+            csz.compress(smooth((100, 200)), rel=0.1)
+
+
 class ForgottenFill(unittest.TestCase):
     def setUp(self):
         self.sea = smooth((60, 70))

@@ -251,6 +251,7 @@ variables:
   float m(x); m:missing_value = -999.f;
   float wide(x); wide:missing_value = 1e20;
   float both(x); both:_FillValue = 7.f; both:missing_value = 8.f;
+  float nans(x); nans:_FillValue = 1e20f; nans:missing_value = NaNf;
   float alike(x); alike:_FillValue = 1e20f; alike:missing_value = 1e20;
   float text(x); text:missing_value = "none";
   float pair(x); pair:missing_value = 1.f, 2.f;
@@ -282,6 +283,8 @@ holds "compress a variable with missing_value alone" "$csz" compress run.nc:m -e
 says "which is taken" '"fill": -999[,}]' out.txt
 holds "compress one whose missing_value is a double" "$csz" compress run.nc:wide -e 1e-3 --fill auto -o wide.csz --json
 says "which is taken as the data have it" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
+holds "a missing_value of NaN beside a number" "$csz" compress run.nc:nans -e 1e-3 -o nans.csz --json
+says "the number is the fill value" '"fill": 1.0000000200408773' out.txt
 refuses 1 'run.nc:both has the _FillValue 7 and the missing_value 8.*--fill' "both, which differ" "$csz" compress run.nc:both -e 1e-3 -o both.csz
 holds "unless one is given" "$csz" compress run.nc:both -e 1e-3 --fill 8 -o both.csz --json
 says "which is taken, of two" '"fill": 8[,}]' out.txt
