@@ -8,7 +8,8 @@ peers, which know none, get the value before them in order of index, and these p
 csz and SZ3 are timed on one thread, in memory: coders take turns, and the best of several rounds counts, so that a slow moment of
 the machine falls on none alone.  csz's pyramid is timed on two threads, too.  SPERR and zfp run inside HDF5 and are not timed.
 
-Writes a report in Markdown and a picture of bits a value over PSNR, one panel a field.
+Writes a report in Markdown and a picture of bits a value over PSNR, one panel a field.  With --exact: a report of -m exact beside
+blosc2 (shuffle, zstd of level 5), both ways on one thread, alone.
 """
 import argparse
 import json
@@ -150,6 +151,58 @@ def read_fields(args):
     return [Field(*row) for row in found if not args.only or args.only in row[4]]
 
 
+def run_exact(field, args):
+    """(bytes, seconds of compressing, of restoring) of csz and of blosc2, the best of several rounds in which they take turns."""
+    import blosc2
+
+    command = [args.csz, "bench", field.path, "-t", f"f{8 * field.values.itemsize}", "-d", field.dims, "-m", "exact",
+               "-b", "cpu", "-j", "1", "--repeat", "9", "--json"]  # fmt: skip
+    best = {}
+    for _ in range(args.rounds):
+        told = json.loads(subprocess.check_output(command))  # fails unless every bit comes back
+        start = time.perf_counter()
+        packed = blosc2.compress2(field.values, codec=blosc2.Codec.ZSTD, clevel=5, filters=[blosc2.Filter.SHUFFLE], filters_meta=[0],
+                                  typesize=field.values.itemsize, nthreads=1)  # fmt: skip
+        compressed = time.perf_counter() - start
+        restored = []
+        for _ in range(9):
+            start = time.perf_counter()
+            back = blosc2.decompress2(packed, nthreads=1)
+            restored.append(time.perf_counter() - start)
+        assert back == field.values.tobytes()
+        for coder, row in (("csz", (told["nbytes_out"], told["compress"]["seconds"], told["decompress"]["seconds"])),
+                           ("blosc2", (len(packed), compressed, sorted(restored)[4]))):  # fmt: skip
+            best[coder] = tuple(map(min, best.get(coder, row), row))
+    return best
+
+
+def report_exact(fields, args):
+    import blosc2
+
+    found = {field.name: run_exact(field, args) for field in fields}
+    coders = ("csz", "blosc2")
+
+    def cells(coder, i):
+        return [f.values.nbytes / (found[f.name][coder][i] * (1e6 if i else 1)) for f in fields]
+
+    columns = [cells(coder, i) for i in range(3) for coder in coders]
+    rows = [[f.name, *[f"{column[k]:.3f}" if j < 2 else f"{column[k]:.0f}" for j, column in enumerate(columns)]] for k, f in enumerate(fields)]
+    rows.append(["**geometric mean**", *[f"{mean(column):.3f}" if j < 2 else f"{mean(column):.0f}" for j, column in enumerate(columns)]])
+    header = ["field", "ratio csz", "blosc2", "compress csz, MB/s", "blosc2", "decompress csz, MB/s", "blosc2"]
+    return "\n".join([
+        "# Exact, beside blosc2", "",
+        f"{time.strftime('%Y-%m-%d')}, commit {commit_here()}, {cpu_here()}, blosc2 {blosc2.__version__} with shuffle and zstd of level 5. "
+        "Made by `make bench-ratio ARGS=--exact`. One thread, in memory; every bit was compared.", "", *table(header, rows)])  # fmt: skip
+
+
+def commit_here():
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def cpu_here():
+    return next((line.split(": ")[1] for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine()).strip()
+
+
 def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -160,8 +213,7 @@ def table(header, rows):
 
 
 def report(fields, results, args):
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
-    cpu = next((line.split(": ")[1] for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine()).strip()
+    commit, cpu = commit_here(), cpu_here()
     lines = ["# Ratios beside SZ3, SPERR and zfp", "",
              f"{time.strftime('%Y-%m-%d')}, commit {commit}, {cpu}, pysz {version('pysz')}, hdf5plugin {version('hdf5plugin')}. "
              f"Made by `make bench-ratio`: `{shlex.join(['bench/ratio.py', *sys.argv[1:]])}`.", "",
@@ -248,10 +300,16 @@ def main():
     parser.add_argument("--scale", default="small", help="of generated fields: tiny, small or paper")
     parser.add_argument("--only", help="fields whose name has this in it")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of which the best times count")
+    parser.add_argument("--exact", action="store_true", help="-m exact beside blosc2, and nothing else")
     parser.add_argument("--out", default="build-cpu/ratio.md")
     parser.add_argument("--picture", default="build-cpu/ratio.svg", help=".svg or .png")
     args = parser.parse_args()
     fields, results = read_fields(args), {}
+    if args.exact:
+        text = report_exact(fields, args)
+        pathlib.Path(args.out).write_text(text)
+        print(text)
+        return
     for field in fields:
         for bound in sorted({*TABLE_BOUNDS, *PICTURE_BOUNDS}, reverse=True):
             for coder, result in run_rounds(field, bound, args).items():

@@ -80,7 +80,7 @@ typedef enum csz_status {
     CSZ_ERROR_TRUNCATED = 11,  /* the archive ends too early */
     CSZ_ERROR_CORRUPT = 12,    /* a checksum or a structure of the archive does not hold */
     CSZ_ERROR_TRAILING = 13,   /* bytes follow the archive's end */
-    CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available */
+    CSZ_ERROR_BACKEND = 14,    /* the backend asked for is not available, or cannot do this */
     CSZ_ERROR_ZSTD = 15,       /* zstd is needed and this build lacks it, or zstd failed */
     CSZ_ERROR_IO = 16,         /* a callback that reads has failed; in csz_mpi.h also a file */
     CSZ_ERROR_INTERNAL = 17,   /* compressing found an error of its own and gives no archive */
@@ -122,6 +122,7 @@ typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
     CSZ_BOUND_REL = 1,    /* |restored - original| <= bound * (max - min) */
     CSZ_BOUND_PSNR = 2,   /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
+    CSZ_BOUND_EXACT = 4,  /* every value bit for bit; bound is 0 */
     CSZ_BOUND_RATIO = 64, /* bytes of the field over bytes of the archive >= bound */
     CSZ_BOUND_SIZE = 65   /* bytes of the archive <= bound */
 } csz_bound_mode;
@@ -148,7 +149,7 @@ typedef enum csz_predictor {
 /*
  * Where a call works.  AUTO takes CUDA where it is available and the data is on the device or has at least
  * 32 MiB.  It goes on with the CPU where the card fails or lacks the memory.  Archives with zstd are decoded
- * on the CPU.
+ * on the CPU.  Exact archives are made and read on the CPU alone.
  */
 typedef enum csz_backend { CSZ_BACKEND_AUTO = 0, CSZ_BACKEND_CPU = 1, CSZ_BACKEND_CUDA = 2 } csz_backend;
 
@@ -353,6 +354,7 @@ typedef struct csz_tile_counts {
     uint64_t nbytes_payload;
     uint64_t npyramids;                     /* frames that the pyramid predicts */
     uint64_t nbytes_level[CSZ_NLEVELS_MAX]; /* that a preview of this level reads of the payload */
+    uint64_t exact;                         /* of exact archives: bits of neighbours' differences */
 } csz_tile_counts;
 
 /* Counts tiles by coder.  Checks the frames' checksums; does not decode. */

@@ -539,7 +539,8 @@ static csz_status prepare(compression *c, const csz_mpi_box *box, const csz_opti
     csz_mpi_share_node(c->context, &c->options.threads, c->options.backend, c->source->data, c->comm);
     MPI_Allreduce(&limit, &c->limit, 1, MPI_UINT64_T, MPI_MIN, c->comm);
     csz_status status = gather_boxes(c, box);
-    if (!status) status = make_plan(c, CSZ_BOUND_ABS, NULL); /* the bound does not matter yet */
+    const int is_exact = options->bound_mode == CSZ_BOUND_EXACT; /* else the bound does not matter yet */
+    if (!status) status = make_plan(c, is_exact ? CSZ_BOUND_EXACT : CSZ_BOUND_ABS, NULL);
     if (!status) status = plan_memory(c);
     return status ? status : make_buffers(c);
 }
@@ -562,7 +563,8 @@ csz_status csz_mpi_compress_to(csz_context *context, MPI_Comm comm, const csz_mp
     if (!status) status = compare_ranks(comm, field, options);
     if (!status && !csz_mpi_is_same(comm, target->path)) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = prepare(&c, box, options, memory_limit);
-    if (!status && options->bound_mode != CSZ_BOUND_ABS) {
+    const int is_ranged = options->bound_mode == CSZ_BOUND_REL || options->bound_mode == CSZ_BOUND_PSNR;
+    if (!status && is_ranged) {
         double at = MPI_Wtime();
         status = reduce_range(&c, &range);
         c.report.range = MPI_Wtime() - at;

@@ -255,6 +255,16 @@ for mode in abs rel psnr; do
     holds "-m $mode verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m $mode -e $bound -o m.csz -f \
         --verify && '$csz' verify d3.f32 m.csz"
 done
+for type in f32 f64; do
+    holds "-m exact gives the same bytes back, of $type" bash -c "'$csz' compress d3.$type -d 12x20x40 -m exact -o m.csz -f --verify &&
+        '$csz' verify d3.$type m.csz && '$csz' decompress m.csz -o m.raw -f && cmp m.raw d3.$type &&
+        '$csz' compress - -t $type -d 12x20x40 -m exact -o - <d3.$type | cmp - m.csz"
+done
+holds "csz info says exact" bash -c "'$csz' info m.csz | grep -q '^bound  *exact'"
+refuses 2 'without -e' "-m exact with a bound" "$csz" compress d3.f32 -d 12x20x40 -m exact -e 1e-3 -o no.csz
+refuses 2 'without -w' "-m exact with a workflow" "$csz" compress d3.f32 -d 12x20x40 -m exact -w rle -o no.csz
+refuses 2 'without -p' "-m exact with the pyramid" "$csz" compress d3.f32 -d 12x20x40 -m exact -p pyramid -o no.csz
+refuses 2 'bench' "csz analyze -m exact" "$csz" analyze d3.f32 -d 12x20x40 -m exact
 for workflow in auto huffman rle rle+vle; do
     holds "-w $workflow verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-2 -w $workflow -o w.csz \
         -f && '$csz' verify d3.f32 w.csz"

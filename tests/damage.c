@@ -8,7 +8,7 @@
 static victim victim_make(csz_field field, character kind, double bound, csz_workflow workflow,
                           int zstd_level) {
     test_field s = sample_make(field, kind, 1);
-    csz_options o = options_make(CSZ_BOUND_ABS, bound);
+    csz_options o = options_make(bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT, bound);
     o.workflow = workflow;
     o.zstd_level = zstd_level;
     o.has_fill = kind == MISSING;
@@ -36,6 +36,8 @@ int victims_make(victim *v) {
     v[n++] =
         victim_make(field_1d(CSZ_F64, 9000), ALL_NAN, 1e-3, CSZ_WORKFLOW_AUTO, 0); /* fill, three tiles */
     assert_int_equal(n, NVICTIMS_PLAIN);
+    v[n++] = victim_make(field_2d(CSZ_F32, 13, 17), SPECIALS, 0, CSZ_WORKFLOW_AUTO, 0);
+    v[n++] = victim_make(field_3d(CSZ_F64, 2, 3, 20), ROUGH, 0, CSZ_WORKFLOW_AUTO, 0);
     if (csz_zstd_available()) {
         v[n++] = victim_make(field_2d(CSZ_F32, 13, 17), STEPS, 0.05, CSZ_WORKFLOW_AUTO, 3);
         v[n++] = victim_make(field_1d(CSZ_F64, 100), SPECIALS, 0.01, CSZ_WORKFLOW_AUTO, 1);

@@ -221,7 +221,8 @@ class Header:
 
         require(kind <= 1, "the type is not known")
         require(1 <= ndims <= 4, "the number of dims is not 1 to 4")
-        require(bound_mode <= 2, "the bound mode is not known")
+        require(bound_mode in (0, 1, 2, 4), "the bound mode is not known")
+        self.is_exact = bound_mode == 4
         require(features & ~7 == 0, "the archive has features that are not known")
         require(predictor <= 1, "the predictor is not known")
         self.is_packed = predictor == 1
@@ -234,7 +235,9 @@ class Header:
         needed = 40 + 8 * ndims + 8 * bool(features & FEATURE_FILL) + 16 * bool(features & FEATURE_FRAME_GRID) + 8
         require(self.nbytes >= needed, "the header is too small for what it holds")
         asked_bound, self.bound = struct.unpack_from("<2d", archive, 24)
-        require(0 < asked_bound < float("inf"), "the bound asked for is not a finite number above 0")
+        if self.is_exact:
+            require(archive[24:40] == bytes(16) and predictor == 0 and workflow == 0, "an exact archive has a bound, predictor or workflow")
+        require(self.is_exact or 0 < asked_bound < float("inf"), "the bound asked for is not a finite number above 0")
         require(0 <= self.bound < float("inf"), "the bound is not a finite number from 0 up")
         self.dims = struct.unpack_from(f"<{ndims}Q", archive, 40)
         self.nelements = prod(self.dims)
@@ -587,7 +590,7 @@ def built_in_table(book, kind):
 
 # ---- 6. Tile record --------------------------------------------------------------------------------------
 
-CONSTANT, MODE_M, MODE_Q, MODE_P, MODE_S, RLE, RLE_VLE, RAW, FILL, SPARSE = range(10)
+CONSTANT, MODE_M, MODE_Q, MODE_P, MODE_S, RLE, RLE_VLE, RAW, FILL, SPARSE, EXACT = range(11)
 
 S_ORDER = [b + half for b in range(16) for half in (0, 16)]
 
@@ -606,7 +609,7 @@ class Tile:
 
     def __init__(self, header, extents, origin, bound):
         self.is_f64, self.rank, self.shape, self.origin = header.is_f64, header.rank, header.tile, origin
-        self.may_be_sparse = header.is_packed
+        self.may_be_sparse, self.is_exact = header.is_packed, header.is_exact
         self.step = step_of_bound(bound, header.is_f64)
         self.inside = tuple(min(t, n - o) for t, n, o in zip(self.shape, extents, origin))
         self.value_nwords = 2 if self.is_f64 else 1
@@ -673,7 +676,10 @@ def decode_record(tile, books, words):
     record = Record(words)
     first, = record.take(1)
     mode = first & 15
-    require(mode <= SPARSE - (not tile.may_be_sparse), "the mode of a tile is not known")
+    if tile.is_exact:
+        require(mode in (RAW, EXACT), "a tile of an exact archive has another mode")
+    else:
+        require(mode <= SPARSE - (not tile.may_be_sparse), "the mode of a tile is not known")
     if mode in (RAW, FILL):
         require(first == mode, "a raw or fill tile has other bits")
         tile.restore_nothing()
@@ -682,6 +688,8 @@ def decode_record(tile, books, words):
         values = tile.values(record.take(tile.value_nwords * (len(elements) if mode == RAW else 1)))
         for e, value in zip(elements, values if mode == RAW else values * len(elements)):
             bits[e] = value
+    elif mode == EXACT:
+        bits = decode_exact(tile, record, first)
     elif mode == SPARSE:
         bits = decode_sparse(tile, record, first)
     else:
@@ -730,6 +738,46 @@ def decode_sparse(tile, record, first):
     require(stream.left < 32 and stream.read(stream.left) == 0, "a sparse tile is not used up")
     bits = tile.restore(codes, order, 16, base)
     apply_tail(tile, record, bits, nmasks, masks_nwords, nexceptions)
+    return bits
+
+
+def low_first(words):
+    """Words as one number whose lowest bits are read first."""
+    return int.from_bytes(struct.pack(f"<{len(words)}I", *words), "little")
+
+
+def decode_exact(tile, record, first):
+    nbits = 64 if tile.is_f64 else 32
+    size, width_nbits, has_bitmap = 1 << (first >> 4 & 3), first >> 6 & 7, first >> 9 & 1
+    least, order = first >> 10 & 127, first >> 30
+    require(first >> 17 & 0x1FFF == 0 and size > 1 and width_nbits <= 6 and least <= nbits, "the first word of an exact tile is not possible")
+    require(order <= 2 and (order != 1 or tile.rank == 3) and (order != 2 or tile.rank >= 2),
+            "the order of a tile is not possible")
+    base, = tile.values(record.take(tile.value_nwords))
+    bitmap = low_first(record.take(4)) if has_bitmap else 2**128 - 1
+    units = [T for T in range(UNITS) if bitmap >> T & 1]
+    n = len(units) * CODES // size
+    fields = low_first(record.take(ceil_div(n * width_nbits, 32)))
+    widths = [least + (fields >> i * width_nbits & ((1 << width_nbits) - 1)) for i in range(n)]
+    require(fields >> n * width_nbits == 0, "padding of an exact tile's widths is not zero")
+    require(all(w <= nbits for w in widths), "a width of an exact tile is too large")
+    stream = low_first(record.take(ceil_div(size * sum(widths), 32)))
+    codes, at = [0] * TILE, 0
+    for i, w in enumerate(widths):
+        for k in range(size):
+            u = stream >> at & ((1 << w) - 1)
+            place = i * size + k
+            codes[CODES * units[place // CODES] + place % CODES] = -((u + 1) // 2) if u & 1 else u // 2
+            at += w
+    require(stream >> at == 0, "padding of an exact tile's codes is not zero")
+    deltas = [0] * TILE
+    for e, delta in zip(elements_in_code_order(tile.rank), codes):
+        deltas[e] = delta
+    bits = tile.bits()
+    half = 1 << (nbits - 1)
+    for e, q in enumerate(partial_sums(tile, deltas, order)):
+        q = (q + base) & (2 * half - 1)
+        bits[e] = q if q < half else q ^ (half - 1)
     return bits
 
 
@@ -908,8 +956,8 @@ def add_up(u, starts, stride, n):
         u[line] = list(accumulate(u[line]))
 
 
-def values_of_deltas(tile, u, order, class_nbits, base):
-    """The bits of the values.  Sums are taken in unbounded integers: wrapping them once, after, is the same."""
+def partial_sums(tile, u, order):
+    """Of deltas in order of e, in place.  In unbounded integers: wrapping them once, after, is the same."""
     tz, ty, tx = tile.shape
     plane = ty * tx
     planes, rows = range(0, TILE, plane), range(0, TILE, tx)
@@ -925,6 +973,12 @@ def values_of_deltas(tile, u, order, class_nbits, base):
         add_up(u, [0], plane, tz)
         add_up(u, planes, tx, ty)
         add_up(u, rows, 1, tx)
+    return u
+
+
+def values_of_deltas(tile, u, order, class_nbits, base):
+    """The bits of the values."""
+    partial_sums(tile, u, order)
     quantum_nbits = 64 if tile.is_f64 else 32
     quanta = [signed(signed(x, class_nbits) + base, quantum_nbits) for x in u]
     if tile.is_f64:

@@ -140,6 +140,20 @@ islands  f32 200x190       -e 5    -p pyramid --fill 1e20
 wide     f64 70x71         -e 1e-8 -p pyramid
 bits     f32 70x71         -e 1e-3 -p pyramid
 holes    f64 25x27x29      -e 1e-2 -p pyramid --fill nan
+smooth   f32 9999          -m exact
+smooth   f32 129x257       -m exact
+smooth   f64 17x33x65      -m exact
+noisy    f64 4097          -m exact
+noisy    f32 33x34x35      -m exact
+sparse   f64 30x31x32      -m exact
+sparse   f32 150x160       -m exact
+steps    f32 40x50x60      -m exact
+zero     f32 100x100       -m exact
+constant f64 30x30x30      -m exact
+special  f32 97x131        -m exact
+islands  f32 25x41x37      -m exact
+bits     f64 3000          -m exact
+bits     f32 70x71         -m exact
 smooth   f32 0             -e 1e-3
 smooth   f64 3x0x5         -e 1e-3
 frames   f32 524800x5x5    -e 1e-3
@@ -234,7 +248,7 @@ cat >decode_all.py <<'PYTHON'
 import os
 import decode_format as decoder
 
-MODES = "constant M Q P S rle rle+vle raw fill sparse".split()
+MODES = "constant M Q P S rle rle+vle raw fill sparse exact".split()
 BOOKS = "S PV PE QV QE MV ME W RV RL".split()
 met = set()
 
@@ -256,7 +270,11 @@ def note_record(tile, _, words):
     mode = MODES[words[0] & 15] if words else "none"
     return {f"mode {mode} f64 {tile.is_f64}", f"{kind} {mode}"}
 
+def note_exact(tile, record, first):
+    return {f"exact groups {first >> 4 & 3}", f"exact bitmap {first >> 9 & 1}", f"exact order {first >> 30} of rank {tile.rank}"}
+
 watch(decoder, "decode_record", note_record)
+watch(decoder, "decode_exact", note_exact)
 watch(decoder, "decode_quanta", note_quanta)
 watch(decoder, "Pyramid", lambda header, first, tiles, tuning: {f"tuning {tuning}"})
 watch(decoder, "unit_mask", lambda unit_class, *_: {f"unit of class {unit_class}"})
@@ -277,11 +295,14 @@ for number in range(1, 1 + sum(1 for _ in open("cases.txt"))):
 
 wanted = {f"mode {mode} f64 {f64}" for mode in MODES for f64 in (False, True)}
 wanted |= {f"class {c} of mode {mode}" for mode in ("S", "rle", "rle+vle") for c in range(3)}
-wanted |= {f"lattice {mode}" for mode in MODES + ["none"]} | {"field sparse", "tuning 0", "tuning 1"}
+wanted |= {f"lattice {mode}" for mode in MODES[:10] + ["none"]} | {"field sparse", "tuning 0", "tuning 1"}
 wanted |= {f"bitmap {bitmap} of mode {mode}" for mode in MODES[1:7] for bitmap in (0, 1)}
 wanted |= {"order 0 of rank 1", "order 0 of rank 2", "order 2 of rank 2", "order 0 of rank 3", "order 1 of rank 3",
            "order 2 of rank 3", "frame 0", "frame 1"}
 wanted |= {f"base {base} f64 {f64}" for base in ("0 short 0", "1 short 0", "1 short 1") for f64 in (False, True)}
+wanted |= {"exact groups 1", "exact groups 2", "exact groups 3", "exact bitmap 0", "exact bitmap 1"}
+wanted |= {f"exact {order}" for order in ("order 0 of rank 1", "order 0 of rank 2", "order 2 of rank 2", "order 0 of rank 3",
+                                          "order 1 of rank 3", "order 2 of rank 3")}
 wanted |= {f"{n} masks" for n in range(4)} | {f"unit of class {c}" for c in range(4)}
 wanted |= {f"book {book} {kind}" for book in BOOKS for kind in ("explicit", "built in")}
 print(*sorted(wanted - met), sep=", ", end="", file=open("not_met.txt", "w"))

@@ -42,12 +42,13 @@ static void victims_cover_every_coder(void **state) {
         sum.mask8 += c.mask8;
         sum.quad += c.quad;
         sum.pair += c.pair;
+        sum.exact += c.exact;
         verdict d = archive_read_all(victims[i].archive.bytes, victims[i].archive.nbytes, &victims[i]);
         assert_true(!d.decompress && !d.test && !d.inspect && !d.survey && !d.region);
         assert_true(victims[i].archive.nbytes < 1500);
     }
     assert_true(sum.fill && sum.single && sum.rle && sum.rle_vle && sum.raw && sum.masks && sum.exceptions);
-    assert_true(sum.mask8 && sum.quad && sum.pair);
+    assert_true(sum.mask8 && sum.quad && sum.pair && sum.exact);
 }
 
 static void every_flip_of_a_bit_is_refused(void **state) {

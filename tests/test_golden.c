@@ -78,7 +78,7 @@ static void make_metadata(csz_options *options) {
 }
 
 static void parse(golden *g, const char *line) {
-    static const char *const types[] = {"f32", "f64"}, *const modes[] = {"abs", "rel", "psnr"};
+    static const char *const types[] = {"f32", "f64"}, *const modes[] = {"abs", "rel", "psnr", "", "exact"};
     static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle", "pyramid", "metadata"};
     char type[8], dims[64], kind[16], mode[8], workflow[16], bound[32], fill[32];
     unsigned long long seed, archive_sum, values_sum;
@@ -96,7 +96,7 @@ static void parse(golden *g, const char *line) {
     while (*at++ == 'x' && g->field.ndim < CSZ_MAX_NDIM);
     g->kind = (character)index_of(kind, character_names, CHARACTERS);
     g->seed = seed;
-    g->options = options_make((csz_bound_mode)index_of(mode, modes, 3), strtod(bound, NULL));
+    g->options = options_make((csz_bound_mode)index_of(mode, modes, 5), strtod(bound, NULL));
     const int coding = index_of(workflow, workflows, 6);
     if (coding == 5) make_metadata(&g->options);                   /* with workflow auto */
     if (coding == 4) g->options.predictor = CSZ_PREDICTOR_PYRAMID; /* with workflow auto */

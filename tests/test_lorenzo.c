@@ -99,7 +99,7 @@ static void assert_sums_invert(const csz_tile_plan *plan, uint32_t klass, int or
     work->base = 0;
     work->n_special = 0;
     work->has_values = work->is_constant = 0;
-    csz_tile_restore(work, plan, &box);
+    csz_tile_restore(work, plan, &box, NULL);
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
         int64_t got = klass == 0 ? work->narrow[0][e] : work->wide[0][e];
         if (got == (int64_t)q[e]) continue;

@@ -63,7 +63,7 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     csz_plan_frame(&frame, c->plan, i);
     *in_nbytes = frame.values_nbytes;
     int status = cli_source_read(&c->source, in, &frame, &c->shape);
-    if (status == CLI_DONE && c->arguments->options.bound_mode == CSZ_BOUND_ABS && !c->targeted)
+    if (status == CLI_DONE && !cli_is_ranged(c->arguments->options.bound_mode) && !c->targeted)
         cli_watch_frame(&c->watch, in, c->source.field.type, &frame, &c->shape, &c->arguments->options);
     return status;
 }
@@ -134,7 +134,7 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
 /* The range, where the bound or the search for one depends on it. */
 static int find_range(compression *c) {
     const csz_options options = c->arguments->options;
-    if (options.bound_mode == CSZ_BOUND_ABS && !c->targeted) return CLI_DONE;
+    if (!cli_is_ranged(options.bound_mode) && !c->targeted) return CLI_DONE;
     int status = cli_source_spool(&c->source);
     if (status == CLI_DONE)
         status = cli_source_range(&c->range, &c->watch, &c->source, &options, c->plan, &c->shape);
@@ -144,7 +144,7 @@ static int find_range(compression *c) {
 /* The plan; afterwards the source is ready to be read in order of frames. */
 static int make_plan(compression *c) {
     csz_options options = c->arguments->options;
-    const csz_value_range *known = options.bound_mode != CSZ_BOUND_ABS ? &c->range : NULL;
+    const csz_value_range *known = cli_is_ranged(options.bound_mode) ? &c->range : NULL;
     csz_plan_destroy(c->plan);
     c->plan = NULL;
     options.threads = c->workers.options.threads;
@@ -158,7 +158,7 @@ static int make_plan(compression *c) {
 /* Buffers and workers, from a plan whose bound does not matter yet. */
 static int make_workers(compression *c, const cli_output *output) {
     csz_options options = c->arguments->options;
-    options.bound_mode = CSZ_BOUND_ABS;
+    if (options.bound_mode != CSZ_BOUND_EXACT) options.bound_mode = CSZ_BOUND_ABS;
     csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, NULL);
     if (planned == CSZ_OK) planned = csz_plan_layout(&c->shape, sizeof c->shape, c->plan);
     if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);

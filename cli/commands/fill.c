@@ -10,6 +10,7 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
     char second[64] = "", what[256];
     const csz_options *options = &arguments->options;
     if (!suspect->found || arguments->fill_choice == CLI_FILL_NONE) return CLI_DONE;
+    if (options->bound_mode == CSZ_BOUND_EXACT) return CLI_DONE; /* nothing can be lost */
     cli_number_text(value, suspect->value, type);
     cli_number_text(other, suspect->other, type);
     cli_number_text(fill, options->fill, type);

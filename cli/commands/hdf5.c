@@ -19,12 +19,13 @@ enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
     printf(
-        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr] [--var T=0.01abs,q=1e-4rel] [--skip "
+        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|exact] [--var T=0.01abs,q=1e-4rel] "
+        "[--skip "
         "NAME]\n"
         "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|auto|none] [--dry-run] [--json] "
         "[-f] "
         "[-q]\n"
-        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr] [-p lorenzo|pyramid|auto] "
+        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|exact] [-p lorenzo|pyramid|auto] "
         "[-w auto|huffman|rle|rle+vle]\n"
         "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
         "[--json]\n"
@@ -69,7 +70,7 @@ static void print_settings(const csz_hdf5_settings *settings) {
     }
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
            cli_number_text(bound, settings->bound, CSZ_F64),
-           settings->bound_mode == CSZ_BOUND_ABS ? "" : ", in each chunk by its own range");
+           cli_is_ranged(settings->bound_mode) ? ", in each chunk by its own range" : "");
     printf("predictor    %s\n", cli_name_of(settings->predictor, cli_predictor_names));
     printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
     printf("fill value   %s\n", settings->fill == CSZ_HDF5_FILL_DATASET ? "the dataset's"
@@ -120,7 +121,7 @@ static int check_fill(const cli_field *field, const cli_arguments *arguments) {
     csz_value_range range = {.has_values = 0};
     csz_fill_suspect suspect;
     (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, type, field->nelements, options);
-    if (options->bound_mode != CSZ_BOUND_ABS)
+    if (cli_is_ranged(options->bound_mode))
         (void)csz_range_add(&range, field->data, field->nelements, type, options);
     if (csz_fill_watch_recount(&watch, &range, type))
         (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, type, field->nelements, options);
@@ -141,7 +142,7 @@ static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) 
     if (status != CLI_DONE) return status;
     status = cli_arguments_check_fill(&reading, field.field.type);
     if (status == CLI_DONE) status = check_fill(&field, &reading);
-    if (status == CLI_DONE && settings->bound_mode != CSZ_BOUND_ABS)
+    if (status == CLI_DONE && cli_is_ranged(settings->bound_mode))
         status = resolve_bound(settings, &field, &reading.options);
     if (status == CLI_DONE) status = cli_input_check(&field.input);
     /* Not left to the dataset: nccopy creates variables without their fill value. */
@@ -167,7 +168,7 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
            "(latitude, "
            "time) lossy too\n",
            id);
-    if (settings->bound_mode != CSZ_BOUND_ABS && settings->fill == CSZ_HDF5_FILL_DATASET)
+    if (cli_is_ranged(settings->bound_mode) && settings->fill == CSZ_HDF5_FILL_DATASET)
         printf("             nccopy creates variables without their fill value: where VAR has one, add "
                "--fill V or "
                "--of IN.nc:VAR, or it counts for the range\n");
@@ -201,6 +202,7 @@ static int run_cdvals(int argc, char **argv) {
     csz_hdf5_settings_init(&settings);
     settings.bound_mode = arguments.options.bound_mode;
     settings.bound = arguments.options.bound;
+    settings.is_exact = settings.bound_mode == CSZ_BOUND_EXACT;
     settings.workflow = arguments.options.workflow;
     settings.predictor = arguments.options.predictor;
     settings.is_optional = arguments.optional;
@@ -211,6 +213,7 @@ static int run_cdvals(int argc, char **argv) {
     if (arguments.field_path) status = resolve(&settings, &arguments);
     if (status != CLI_DONE) return status;
     size_t n = csz_hdf5_pack(words, &settings);
+    if (settings.is_exact) n = 1; /* no word would do; one can be shown */
     if (arguments.json) {
         cli_json json;
         uint64_t values[CSZ_HDF5_USER_VALUES];

@@ -24,7 +24,7 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, double
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",
                  name);
-    else if (info->bound_mode != CSZ_BOUND_ABS && width > 0 && info->bound_abs >= 0.5 * width)
+    else if (cli_is_ranged(info->bound_mode) && width > 0 && info->bound_abs >= 0.5 * width)
         cli_note(
             "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
             "one; give a %s -e",

@@ -28,14 +28,21 @@ static int add_rule(cli_repack *r, const cli_repack_rule *rule) {
 static int parse_var(cli_repack *r, const char *word) {
     const char *equals = strrchr(word, '=');
     char number[64];
-    cli_repack_rule rule = {.name = NULL};
+    cli_repack_rule rule = {.name = NULL, .mode = CSZ_BOUND_EXACT};
+    if (equals > word && strcmp(equals + 1, "exact") == 0) {
+        rule.name = strndup(word, (size_t)(equals - word));
+        return add_rule(r, &rule);
+    }
     for (int mode = 0; equals && cli_mode_names[mode]; mode++) {
         const size_t n = strlen(equals + 1), m = strlen(cli_mode_names[mode]);
-        if (n <= m || n - m >= sizeof number || strcmp(equals + 1 + n - m, cli_mode_names[mode]) != 0)
+        if (m == 0 || n <= m || n - m >= sizeof number ||
+            strcmp(equals + 1 + n - m, cli_mode_names[mode]) != 0)
             continue;
         memcpy(number, equals + 1, n - m);
         number[n - m] = '\0';
-        if (!cli_parse_double(&rule.bound, number) || !(rule.bound > 0) || !isfinite(rule.bound)) continue;
+        if (mode == CSZ_BOUND_EXACT || !cli_parse_double(&rule.bound, number) || !(rule.bound > 0) ||
+            !isfinite(rule.bound))
+            continue;
         rule.mode = (csz_bound_mode)mode;
         rule.name = strndup(word, (size_t)(equals - word));
         if (equals > word) return add_rule(r, &rule);
@@ -43,8 +50,8 @@ static int parse_var(cli_repack *r, const char *word) {
         break;
     }
     return cli_fail_usage(
-        "'%s' is no variable with a bound; give NAME=NUMBER and abs, rel or psnr, such as --var "
-        "T=0.01abs,q=1e-4rel",
+        "'%s' is no variable with a bound; give NAME=NUMBER and abs, rel or psnr, or NAME=exact, such "
+        "as --var T=0.01abs,q=1e-4rel,p=exact",
         word);
 }
 
@@ -92,7 +99,9 @@ static void print_table(const cli_repack *r) {
             printf("%-*s  %-18s  as it is: %s\n", (int)width, v->path, dims, v->kept_as);
             continue;
         }
-        if (v->options.bound_mode == CSZ_BOUND_ABS)
+        if (v->options.bound_mode == CSZ_BOUND_EXACT)
+            snprintf(bound, sizeof bound, "exact");
+        else if (v->options.bound_mode == CSZ_BOUND_ABS)
             snprintf(bound, sizeof bound, "%.4g abs", v->bound_abs);
         else
             snprintf(bound, sizeof bound, "%.4g %s = %.4g", v->options.bound,

@@ -53,7 +53,9 @@ void cli_report_frames(FILE *stream, const csz_info *info) {
 }
 
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info) {
-    if (info->bound_abs == 0)
+    if (info->bound_mode == CSZ_BOUND_EXACT)
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "exact");
+    else if (info->bound_abs == 0)
         snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = exact", info->bound,
                  cli_name_of(info->bound_mode, cli_mode_names));
     else if (info->bound_mode == CSZ_BOUND_ABS && info->bound_abs == info->bound)

@@ -47,6 +47,7 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     csz_options_init(&options);
     options.has_fill = v->archive.info.has_fill;
     options.fill = v->archive.info.fill;
+    options.bound_mode = v->archive.info.bound_mode;
     csz_plan_frame(&frame, v->archive.plan, i);
     *out_nbytes = 0;
     double begin = cli_seconds_now();

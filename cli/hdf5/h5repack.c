@@ -498,7 +498,7 @@ static int find_bound(repacking *p, cli_repack_variable *v) {
         status = cli_h5_take_fill(&v->options, v->type, dataset, &at);
     if (status == CLI_DONE) status = cli_h5_check_filters(dataset, v->type, &at);
     v->bound_abs = v->options.bound;
-    if (status == CLI_DONE && v->options.bound_mode != CSZ_BOUND_ABS) status = resolve(p, v, dataset);
+    if (status == CLI_DONE && cli_is_ranged(v->options.bound_mode)) status = resolve(p, v, dataset);
     cli_h5_release(dataset);
     return status;
 }
@@ -507,6 +507,9 @@ static int find_bound(repacking *p, cli_repack_variable *v) {
 
 /* The size by the analysis of the variable, or of its first planes where it is large. */
 static int predict(repacking *p, cli_repack_variable *v) {
+    if (v->options.bound_mode == CSZ_BOUND_EXACT)
+        return cli_fail_usage(
+            "--dry-run predicts sizes under a bound; %s is to be exact, give --dry-run without it", v->path);
     hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
     const size_t size = cli_type_nbytes(v->type);
     piece at = {.nelements = v->nelements};
@@ -671,6 +674,7 @@ static hid_t filtered(const cli_repack_variable *v, hid_t from) {
     csz_hdf5_settings settings;
     csz_hdf5_settings_init(&settings);
     settings.bound = v->bound_abs;
+    settings.is_exact = v->options.bound_mode == CSZ_BOUND_EXACT;
     settings.workflow = v->options.workflow;
     settings.predictor = v->options.predictor;
     settings.fill = v->options.has_fill ? CSZ_HDF5_FILL_GIVEN : CSZ_HDF5_FILL_NONE;
@@ -1048,7 +1052,7 @@ static int run(repacking *p) {
     for (uint64_t i = 0; i < r->nvariables; i++) {
         const cli_repack_variable *v = &r->variables[i];
         if (v->kept_as) continue;
-        total += (uint64_t)(v->options.bound_mode != CSZ_BOUND_ABS) * v->nbytes;
+        total += (uint64_t)cli_is_ranged(v->options.bound_mode) * v->nbytes;
         total += (arguments->dry_run ? 1 : 2) * v->nbytes;
     }
     cli_progress_start(arguments->dry_run ? "analyzing" : "repacking", total);

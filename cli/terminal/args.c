@@ -100,8 +100,8 @@ static int apply_compare_bound(cli_arguments *arguments, const char *value) {
 
 static int apply_mode(cli_arguments *arguments, const char *value) {
     int mode = CSZ_BOUND_RATIO;
-    if (strcmp(value, "ratio") != 0 && !cli_parse_name(&mode, value, cli_mode_names))
-        return cli_fail_usage("mode '%s' is unknown; give -m abs, -m rel, -m psnr or -m ratio", value);
+    if (strcmp(value, "ratio") != 0 && (!*value || !cli_parse_name(&mode, value, cli_mode_names)))
+        return cli_fail_usage("mode '%s' is unknown; give -m abs, rel, psnr, exact or ratio", value);
     arguments->options.bound_mode = (csz_bound_mode)mode;
     arguments->has_mode = 1;
     return CLI_DONE;
@@ -350,9 +350,12 @@ static const option_row rows[] = {
      "exit 1 if any |a - b| is larger; 0 means equal"},
     {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
      "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
-    {CLI_COMPRESS, 'm', "mode", NULL, "abs|rel|psnr|ratio", apply_mode,
-     "meaning of -e: absolute bound (default), times (max - min), PSNR, ratio to reach"},
-    {((BOUNDED | CLI_HDF5) & ~CLI_COMPRESS) | CLI_REPACK, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
+    {CLI_COMPRESS, 'm', "mode", NULL, "NAME", apply_mode,
+     "meaning of -e: abs (default), rel: times (max - min), psnr, ratio to reach; exact: no -e, all bits "
+     "kept"},
+    {(ENCODES & ~CLI_COMPRESS) | CLI_HDF5 | CLI_REPACK, 'm', "mode", NULL, "NAME", apply_mode,
+     "meaning of the bound: abs (default), rel: times (max - min), psnr; exact: no -e, all bits kept"},
+    {CLI_ANALYZE, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
@@ -373,7 +376,8 @@ static const option_row rows[] = {
      "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file says; "
      "none: every value counts"},
     {CLI_REPACK, 0, "var", NULL, "T=0.01abs,...", apply_var,
-     "bounds of variables: a name, =, a number and abs, rel or psnr; with no -e these alone are compressed"},
+     "bounds of variables: a name, =, a number and abs, rel or psnr, or exact; with no -e these alone are "
+     "compressed"},
     {CLI_REPACK, 0, "skip", NULL, "NAME,...", apply_skip, "leave these variables as they are"},
     {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run, "write nothing: predict the ratios from samples"},
     {CLI_HDF5 | CLI_REPACK, 0, "fill", NULL, "V", apply_fill,
@@ -469,6 +473,21 @@ static int parse_letters(cli_arguments *arguments, cli_command command, const ch
     return CLI_DONE;
 }
 
+/* -m exact stands for a bound, and leaves no choice of how values are coded. */
+static int check_exact(cli_arguments *arguments, cli_command command, const char *command_name) {
+    if (command == CLI_ANALYZE)
+        return cli_fail_usage(
+            "%s predicts sizes under a bound; -m exact has none; csz bench -m exact measures it",
+            command_name);
+    if (arguments->has_bound) return cli_fail_usage("-m exact keeps every bit; give it without -e");
+    if (arguments->options.workflow != CSZ_WORKFLOW_AUTO)
+        return cli_fail_usage("-m exact has one way to code values; give it without -w");
+    if (arguments->options.predictor == CSZ_PREDICTOR_PYRAMID)
+        return cli_fail_usage("-m exact cannot interpolate; give it without -p pyramid");
+    arguments->has_bound = 1;
+    return CLI_DONE;
+}
+
 int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,
                         int npaths_wanted, int argc, char **argv) {
     int options_ended = 0;
@@ -502,6 +521,10 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     if (arguments->options.bound_mode == CSZ_BOUND_RATIO && command != CLI_COMPRESS)
         return cli_fail_usage(
             "%s has no -m ratio; find the bound with csz compress, and give that with -m abs", command_name);
+    if (arguments->options.bound_mode == CSZ_BOUND_EXACT) {
+        int status = check_exact(arguments, command, command_name);
+        if (status != CLI_DONE) return status;
+    }
     if (command == CLI_HDF5) return CLI_DONE;
     if (surplus)
         return cli_fail_usage("%s takes %s, and '%s' is one too many; see %s %s --help", command_name,
@@ -573,6 +596,8 @@ int cli_arguments_check_available(const cli_arguments *arguments) {
     const csz_options *options = &arguments->options;
     if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
         return fail_without_cuda();
+    if (options->backend == CSZ_BACKEND_CUDA && options->bound_mode == CSZ_BOUND_EXACT)
+        return cli_fail("-m exact runs on the CPU alone; leave -b cuda out");
     if (options->zstd_level > 0 && !csz_zstd_available())
         return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
                         "build with libzstd");

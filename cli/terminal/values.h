@@ -16,6 +16,11 @@ typedef struct cli_region {
     uint64_t begin[CSZ_MAX_NDIM], end[CSZ_MAX_NDIM];
 } cli_region;
 
+/* A bound that depends on the field's range. */
+static inline int cli_is_ranged(csz_bound_mode mode) {
+    return mode == CSZ_BOUND_REL || mode == CSZ_BOUND_PSNR;
+}
+
 /* Reads decimal digits at *text and moves past them: 1 done, 0 there are none, -1 the number exceeds 64 bits.
  */
 int cli_parse_digits(uint64_t *value, const char **text);

@@ -318,16 +318,22 @@ static void resolve_without_padding(csz_options *options, const void *data, uint
 static void set_options(csz_options *options, const csz_hdf5_settings *settings,
                         const csz_hdf5_chunk *chunk) {
     csz_options_init(options);
-    options->bound_mode = settings->bound_mode;
+    options->bound_mode = settings->is_exact ? CSZ_BOUND_EXACT : settings->bound_mode;
     options->bound = settings->bound;
     options->workflow = settings->workflow;
     options->predictor = settings->predictor;
     options->backend = CSZ_BACKEND_CPU;
     options->threads = 1;
-    options->has_fill = settings->fill == CSZ_HDF5_FILL_GIVEN ||
-                        (settings->fill == CSZ_HDF5_FILL_DATASET && chunk->padding != 0);
+    options->has_fill =
+        !settings->is_exact && (settings->fill == CSZ_HDF5_FILL_GIVEN ||
+                                (settings->fill == CSZ_HDF5_FILL_DATASET && chunk->padding != 0));
     if (options->has_fill)
         options->fill = settings->fill == CSZ_HDF5_FILL_GIVEN ? settings->fill_value : chunk->padding;
+}
+
+/* Bounds that depend on the range of the values. */
+static int is_ranged(const csz_options *options) {
+    return options->bound_mode == CSZ_BOUND_REL || options->bound_mode == CSZ_BOUND_PSNR;
 }
 
 /* A chunk to its exact form in fresh memory, NULL after the message. */
@@ -364,7 +370,7 @@ static void *restore(size_t *out_nbytes, const csz_h5_library *library, const vo
 static csz_status compress_chunk(void **archive, size_t *capacity, size_t *out_nbytes,
                                  const csz_h5_library *library, csz_context *context, const void *data,
                                  uint64_t nelements, const csz_hdf5_chunk *chunk, csz_options options) {
-    if (options.bound_mode != CSZ_BOUND_ABS && !(options.has_fill && options.fill == chunk->padding))
+    if (is_ranged(&options) && !(options.has_fill && options.fill == chunk->padding))
         resolve_without_padding(&options, data, nelements, chunk);
     csz_status status = csz_compress_bound(capacity, &chunk->field, &options);
     if (status == CSZ_OK && !*archive) *archive = allocate(library, *capacity);
@@ -399,8 +405,7 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         status =
             compress_chunk(&archive, capacity, out_nbytes, library, context, data, nelements, chunk, options);
         csz_context_fill_suspect(context, &suspect);
-        if (options.bound_mode == CSZ_BOUND_ABS || settings->fill == CSZ_HDF5_FILL_NONE || !suspect.found)
-            break;
+        if (!is_ranged(&options) || settings->fill == CSZ_HDF5_FILL_NONE || !suspect.found) break;
         if (again) {
             status = CSZ_ERROR_ARGUMENT;
             why =
@@ -448,6 +453,10 @@ static void *decompress(const csz_h5_library *library, const void *archive, size
     return NULL;
 }
 
+static int is_archive(const void *bytes, size_t nbytes) {
+    return nbytes >= 4 && memcmp(bytes, "CSZ+", 4) == 0;
+}
+
 /* nbytes is what *buf holds; *buf_size, its capacity, is written and never read. */
 static size_t apply(unsigned flags, size_t cd_nelmts, const unsigned cd_values[], size_t nbytes,
                     size_t *buf_size, void **buf) {
@@ -466,7 +475,10 @@ static size_t apply(unsigned flags, size_t cd_nelmts, const unsigned cd_values[]
         PUSH(library, wrong, NULL);
         return 0;
     }
-    if (flags & H5Z_FLAG_REVERSE && settings.is_exact) {
+    /* floats are exact archives; other types are stored as they are, as floats were before */
+    const int is_stored =
+        settings.is_exact && (flags & H5Z_FLAG_REVERSE ? !is_archive(*buf, nbytes) : chunk.other_nbytes != 0);
+    if (flags & H5Z_FLAG_REVERSE && is_stored) {
         out = restore(&out_nbytes, library, *buf, nbytes, chunk_nbytes);
         capacity = out_nbytes;
     } else if (flags & H5Z_FLAG_REVERSE) {
@@ -476,7 +488,7 @@ static size_t apply(unsigned flags, size_t cd_nelmts, const unsigned cd_values[]
         PUSH(library, "a chunk has another size than its type and dims say",
              "put this filter before all others");
         return 0;
-    } else if (settings.is_exact) {
+    } else if (is_stored) {
         out = store(&capacity, &out_nbytes, library, *buf, nbytes);
     } else {
         out = compress(&capacity, &out_nbytes, library, *buf, nelements, nbytes, &chunk, &settings);

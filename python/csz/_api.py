@@ -152,15 +152,19 @@ def bound_of(abs: float | None, rel: float | None, psnr: float | None) -> tuple[
 
 
 def _bound_or_target(
-    abs: float | None, rel: float | None, psnr: float | None, ratio: float | None, size: int | None
+    abs: float | None, rel: float | None, psnr: float | None, ratio: float | None, size: int | None, exact: bool = False
 ) -> tuple[int, float]:
     """The one bound or target given, as the number of its mode and its own."""
+    if exact:
+        if any(value is not None for value in (abs, rel, psnr, ratio, size)):
+            raise _errors.BoundError("exact=True keeps every bit; give no bound and no target with it")
+        return _library.EXACT, 0.0
     targets = [(mode, value) for mode, value in (("ratio", ratio), ("size", size)) if value is not None]
     if not targets and any(value is not None for value in (abs, rel, psnr)):
         mode, bound = bound_of(abs, rel, psnr)
         return BOUND_MODES.index(mode), bound
     if len(targets) != 1 or any(value is not None for value in (abs, rel, psnr)):
-        raise _errors.BoundError("give exactly one of abs=, rel=, psnr=, ratio= and size=")
+        raise _errors.BoundError("give exactly one of abs=, rel=, psnr=, ratio=, size= and exact=True")
     mode, value = targets[0]
     number = _number(mode, value, _errors.BoundError)
     if not 0 < number < math.inf:
@@ -303,6 +307,7 @@ def compress(
     psnr: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
+    exact: bool = False,
     fill: Fill = None,
     workflow: Workflow = "auto",
     predictor: Predictor = "lorenzo",
@@ -323,6 +328,7 @@ def compress(
     psnr: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
+    exact: bool = False,
     fill: Fill = None,
     workflow: Workflow = "auto",
     predictor: Predictor = "lorenzo",
@@ -342,6 +348,7 @@ def compress(
     psnr: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
+    exact: bool = False,
     fill: Fill = None,
     workflow: Workflow = "auto",
     predictor: Predictor = "lorenzo",
@@ -358,7 +365,8 @@ def compress(
     Exactly one bound is given: ``abs``, the most that a value may change by; ``rel``, the same as a share of the array's value range;
     or ``psnr``, at least this many dB.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of the
     archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes jump there, which takes the time of a
-    few archives; :class:`TargetError` says that none does.  NaN, infinities and -0.0 always come back bit for bit.
+    few archives; :class:`TargetError` says that none does.  Or ``exact=True``: every value comes back bit for bit; the CPU alone does
+    this, with no choice of workflow and predictor.  NaN, infinities and -0.0 always come back bit for bit.
 
     array
         NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on the GPU (CuPy, PyTorch, anything
@@ -388,8 +396,8 @@ def compress(
     Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for tensors, of PyTorch.
     """
     archive, warn = compress_quietly(
-        array, abs, rel, psnr, fill, ratio=ratio, size=size, workflow=workflow, predictor=predictor, backend=backend, threads=threads,
-        zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
+        array, abs, rel, psnr, fill, ratio=ratio, size=size, exact=exact, workflow=workflow, predictor=predictor, backend=backend,
+        threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
     _warn_of_bound(array, archive, abs, rel, fill)
@@ -419,6 +427,7 @@ def compress_quietly(
     *,
     ratio: float | None = None,
     size: int | None = None,
+    exact: bool = False,
     workflow: str = "auto",
     predictor: str = "lorenzo",
     backend: str = "auto",
@@ -430,7 +439,7 @@ def compress_quietly(
     like: Any = None,
 ) -> tuple[Any, Callable[..., bool]]:
     """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
-    options_mode, bound = _bound_or_target(abs, rel, psnr, ratio, size)
+    options_mode, bound = _bound_or_target(abs, rel, psnr, ratio, size, exact)
     named = named_fill(fill)
     options = _options(backend, threads, named)
     options.bound_mode, options.bound = options_mode, bound
@@ -494,7 +503,7 @@ def _inspect(archive: _arrays.View) -> Info:
     return Info(
         shape=tuple(raw.field.dims[: raw.field.ndim]),
         dtype=np.dtype(DTYPES[raw.field.type]),
-        mode=BOUND_MODES[raw.bound_mode],
+        mode="exact" if raw.bound_mode == _library.EXACT else BOUND_MODES[raw.bound_mode],
         bound=raw.bound,
         bound_abs=raw.bound_abs,
         workflow=WORKFLOWS[raw.workflow],

@@ -21,6 +21,7 @@ HEADER_MAX_NBYTES = 256
 INTERFACE = (0, 1)  # CSZ_VERSION_MAJOR and MINOR that the structures below were written from
 
 BOUND_MODES = ("abs", "rel", "psnr")  # the position of a name is the number of csz.h
+EXACT = 4
 TARGETS = {"ratio": 64, "size": 65}  # for csz_compress alone; archives hold the absolute bound found
 WORKFLOWS = ("auto", "huffman", "rle", "rle+vle")
 PREDICTORS = ("lorenzo", "pyramid", "auto")

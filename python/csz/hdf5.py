@@ -99,7 +99,7 @@ class Csz(Mapping[str, Any]):
 
     Exactly one of ``abs``, ``rel`` and ``psnr``; the latter two hold chunk by chunk, each with the range of its own values.
     :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a value of missing data; by default the dataset's own
-    fill value; ``"none"``: every value counts.
+    fill value; ``"none"``: every value counts.  ``exact=True`` instead of a bound: every bit is kept, of any type.
     """
 
     def __init__(
@@ -110,7 +110,13 @@ class Csz(Mapping[str, Any]):
         fill: float | str | None = None,
         workflow: str = "auto",
         predictor: str = "lorenzo",
+        exact: bool = False,
     ) -> None:
+        if exact:
+            if any(value is not None for value in (abs, rel, psnr)) or workflow != "auto" or predictor != "lorenzo":
+                raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
+            self._settings = {"compression": FILTER_ID, "compression_opts": (_EXACT,)}
+            return
         mode, bound = _api.bound_of(abs, rel, psnr)
         coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
         words = [BOUND_MODES.index(mode), *_words_of(bound)]

@@ -106,6 +106,17 @@ class RoundTrip(unittest.TestCase):
         back = csz.decompress(csz.compress(field, abs=1e-3))
         np.testing.assert_array_equal(back[3, 4:9].view("uint32"), field[3, 4:9].view("uint32"))
 
+    def test_exact_keeps_every_bit(self):
+        for dtype, bits in (("f4", "u4"), ("f8", "u8")):
+            array = np.random.default_rng(1).integers(0, 2**32, (30, 40)).astype(bits).view(dtype)
+            archive = csz.compress(array, exact=True)
+            np.testing.assert_array_equal(csz.decompress(archive).view(bits), array.view(bits))
+            self.assertEqual(csz.info(archive).mode, "exact")
+        with self.assertRaises(csz.BoundError):
+            csz.compress(array, exact=True, abs=1e-3)
+        with self.assertRaises(csz.ArgumentError):
+            csz.compress(array, exact=True, workflow="rle")
+
     def test_read_only_arrays_and_buffers(self):
         field = smooth((20, 30))
         field.flags.writeable = False

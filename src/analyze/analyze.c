@@ -138,7 +138,7 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
 
 static csz_status find_range(subject *s) {
     const csz_header *h = &s->header;
-    if (h->bound_mode == CSZ_BOUND_ABS) return CSZ_OK;
+    if (!csz_is_ranged(h->bound_mode)) return CSZ_OK;
     if (s->is_on_device) {
         const csz_device_field field = {s->data, h->field.type, h->geometry, h->has_fill, h->fill_bits};
         return csz_gpu_range(&field, &s->has_range, &s->min, &s->max);
@@ -200,7 +200,8 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t anal
     csz_options o;
     subject s = {.context = context, .data = data, .options = &o};
     csz_status status = csz_options_check(&o, options);
-    if (!status && csz_is_target(o.bound_mode)) status = CSZ_ERROR_ARGUMENT;
+    if (!status && (csz_is_target(o.bound_mode) || o.bound_mode == CSZ_BOUND_EXACT))
+        status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_field_check(field);
     for (size_t b = 0; !status && b < nbounds; b++) {
         o.bound = bounds[b];

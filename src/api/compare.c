@@ -74,7 +74,7 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
         return csz_quality_measure(&unused, sizeof unused, metrics, metrics_nbytes, a, b, field, bound, &o);
     }
     csz_metrics found = {.n = g.nelements}, *m = &found;
-    const int has_fill = o.has_fill != 0;
+    const int has_fill = o.has_fill != 0, is_exact = bound >= 0 && o.bound_mode == CSZ_BOUND_EXACT;
     uint64_t fill = has_fill ? csz_fill_bits(field->type, o.fill) : 0;
     square_sum squares = {0, 0, 0, 0};
     double max_error = -1;
@@ -94,7 +94,7 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
         if (p.a > m->max) m->max = p.a;
         double error = fabs(p.a - p.b);
         if (isnan(error)) error = INFINITY;
-        if (bound >= 0 && error > bound) m->violations++;
+        if (bound >= 0 && (error > bound || (is_exact && p.a_bits != p.b_bits))) m->violations++;
         if (error > max_error) {
             max_error = error;
             m->max_abs_index = i;

@@ -11,6 +11,7 @@
 
 csz_status csz_bound_check(const csz_options *o) {
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
+    if (o->bound_mode == CSZ_BOUND_EXACT) return o->bound == 0 ? CSZ_OK : CSZ_ERROR_BOUND;
     return o->bound > 0 && o->bound <= largest ? CSZ_OK : CSZ_ERROR_BOUND;
 }
 
@@ -19,6 +20,7 @@ csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_
     csz_options o;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_copy(&o, sizeof o, options);
+    if (o.bound_mode == CSZ_BOUND_EXACT) o.predictor = CSZ_PREDICTOR_LORENZO;
     if (!status) status = csz_geometry_for(&g, field, &o.predictor);
     if (status) return status;
     int has_zstd = o.zstd_level > 0;
@@ -65,7 +67,7 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
     csz_status status = csz_header_plan(h, field, o);
     if (status) return status;
     double start = csz_clock();
-    if (o->bound_mode != CSZ_BOUND_ABS && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
+    if (csz_is_ranged(o->bound_mode) && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
         *range = find_range(context, h, data, o->threads);
         context->cpu.stages.range += csz_clock() - start;
     }
@@ -81,7 +83,7 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
 static void watch_field(csz_context *context, const void *data, const csz_header *h, csz_value_range *range,
                         const void *archive, size_t archive_nbytes, const csz_options *o) {
     const uint64_t n = h->geometry.nelements;
-    if (context->used == CSZ_BACKEND_CUDA && o->bound_mode != CSZ_BOUND_ABS && n) {
+    if (context->used == CSZ_BACKEND_CUDA && csz_is_ranged(o->bound_mode) && n) {
         csz_fill_watch watch = {.n = 0};
         csz_header written;
         (void)csz_fill_watch_add(&watch, data, 0, n, h->field.type, n, o);
@@ -218,6 +220,8 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
+    status = csz_backend_restrict(&o.backend, o.bound_mode == CSZ_BOUND_EXACT);
+    if (status) return status;
     status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
                                 data, out);
     if (!status) status = make_header(context, &h, &range, data, field, &o);
@@ -232,7 +236,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (!status && o.metadata_nbytes) status = append_metadata(out, out_capacity, out_nbytes, &o);
     /* Last, while caches hold the field. */
     memset(&context->suspect, 0, sizeof context->suspect);
-    if (!status && !csz_gpu_is_device_pointer(data))
+    if (!status && !csz_gpu_is_device_pointer(data) && o.bound_mode != CSZ_BOUND_EXACT)
         watch_field(context, data, &h, &range, out, *out_nbytes, &o);
     context->cpu.stages.total = csz_clock() - start;
     return status;

@@ -28,6 +28,14 @@ csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
                            const void *archive);
 
+/* What only the CPU does: to undo zstd, and exact archives.  CSZ_ERROR_BACKEND where CUDA is named. */
+static inline csz_status csz_backend_restrict(csz_backend *wanted, int only_cpu) {
+    if (!only_cpu) return CSZ_OK;
+    if (*wanted == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND;
+    *wanted = CSZ_BACKEND_CPU;
+    return CSZ_OK;
+}
+
 /* A checked frame; zstd is undone into the context's scratch. */
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *header, uint64_t frame);

@@ -111,9 +111,8 @@ static csz_status begin(csz_context *context, csz_header *h, csz_decompress_opti
     if (!context) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_decompress_options_check(o, options);
     if (status) return status;
-    if (h->has_zstd && o->backend == CSZ_BACKEND_CUDA)
-        return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
-    if (h->has_zstd) o->backend = CSZ_BACKEND_CPU;
+    status = csz_backend_restrict(&o->backend, h->has_zstd || h->bound_mode == CSZ_BOUND_EXACT);
+    if (status) return status;
     status = csz_backend_choose(context, o->backend, nbytes_out, data, archive);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);

@@ -59,7 +59,7 @@ csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n,
 static csz_status resolve_bound(double *bound_abs, const csz_value_range *range, const csz_options *o) {
     csz_status status = csz_bound_check(o);
     if (status) return status;
-    if (csz_is_target(o->bound_mode) || (o->bound_mode != CSZ_BOUND_ABS && !range)) return CSZ_ERROR_ARGUMENT;
+    if (csz_is_target(o->bound_mode) || (csz_is_ranged(o->bound_mode) && !range)) return CSZ_ERROR_ARGUMENT;
     const csz_value_range none = {0, 0, 0}, *r = range ? range : &none;
     if (r->has_values && !(isfinite(r->min) && isfinite(r->max) && r->min <= r->max))
         return CSZ_ERROR_ARGUMENT;
@@ -268,7 +268,9 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     const csz_header *h = &plan->header;
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
-    const csz_backend wanted = plan->options.backend;
+    csz_backend wanted = plan->options.backend;
+    status = csz_backend_restrict(&wanted, h->bound_mode == CSZ_BOUND_EXACT);
+    if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
     status = csz_backend_choose(context, wanted, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (status) return status;
@@ -363,9 +365,8 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     const csz_header *h = &plan->header;
     /* a frame of which parts were read is none the device may check */
     if (!values || is_part) o.backend = CSZ_BACKEND_CPU;
-    if (h->has_zstd && o.backend == CSZ_BACKEND_CUDA)
-        return CSZ_ERROR_BACKEND; /* zstd is undone on the host */
-    if (h->has_zstd) o.backend = CSZ_BACKEND_CPU;
+    status = csz_backend_restrict(&o.backend, h->has_zstd || h->bound_mode == CSZ_BOUND_EXACT);
+    if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, o.backend, h->geometry.nelements * value_nbytes(plan), values, NULL);
     if (!status)

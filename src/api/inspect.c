@@ -82,10 +82,12 @@ static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t 
     const uint8_t *record =
         view->bytes + view->layout.payload + 4 * (uint64_t)csz_frame_tile_offset(view, tile);
     csz_record_head head = csz_record_unpack(csz_load_u32(record));
-    uint64_t *by_mode[] = {&c->constant, &c->mask8,   &c->quad, &c->pair, &c->single,
-                           &c->rle,      &c->rle_vle, &c->raw,  &c->fill, &c->sparse};
+    uint64_t *by_mode[] = {&c->constant, &c->mask8, &c->quad, &c->pair,   &c->single, &c->rle,
+                           &c->rle_vle,  &c->raw,   &c->fill, &c->sparse, &c->exact};
     if (head.mode < sizeof by_mode / sizeof by_mode[0]) (*by_mode[head.mode])++;
-    if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL || !head.has_tail) return;
+    if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL || head.mode == CSZ_MODE_EXACT ||
+        !head.has_tail)
+        return;
     c->masks += head.nmasks;
     if (words > 1) c->exceptions += csz_load_u32(record + 4) & 0xFFFF;
 }

@@ -86,10 +86,16 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     csz_status status = csz_options_copy(checked, sizeof *checked, options);
     if (status) return status;
     if (checked->zstd_level < 0 || checked->zstd_level > 22 ||
-        ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR && !csz_is_target(checked->bound_mode)) ||
+        ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR && checked->bound_mode != CSZ_BOUND_EXACT &&
+         !csz_is_target(checked->bound_mode)) ||
         (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE ||
         (unsigned)checked->predictor > CSZ_PREDICTOR_AUTO)
         return CSZ_ERROR_ARGUMENT;
+    if (checked->bound_mode == CSZ_BOUND_EXACT) { /* there is one way to code it */
+        if (checked->workflow != CSZ_WORKFLOW_AUTO || checked->predictor == CSZ_PREDICTOR_PYRAMID)
+            return CSZ_ERROR_ARGUMENT;
+        checked->predictor = CSZ_PREDICTOR_LORENZO;
+    }
     if (checked->metadata || checked->metadata_nbytes) {
         if (!checked->metadata || csz_metadata_check(checked->metadata, checked->metadata_nbytes))
             return CSZ_ERROR_ARGUMENT;

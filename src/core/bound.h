@@ -122,9 +122,10 @@ CSZ_FN double csz_psnr_floor(double psnr, double range) {
     return csz_scaled_floor(mantissa, n, exponent - 63 - whole);
 }
 
-/* mode: 0 absolute, 1 relative, 2 PSNR.  has_range is 0 where the field has no finite, present value. */
+/* mode: 0 absolute, 1 relative, 2 PSNR, 4 exact.  has_range is 0 where the field has no finite, present
+ * value. */
 CSZ_FN double csz_bound_resolve(int mode, double bound, int has_range, double min, double max) {
-    if (mode == 0) return bound;
+    if (mode == 0 || mode == 4) return bound;
     if (!has_range) return 0.0;
     const double range = csz_range_floor(min, max);
     return mode == 1 ? csz_product_floor(bound, range) : csz_psnr_floor(bound, range);

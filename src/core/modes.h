@@ -48,7 +48,8 @@ enum csz_mode {
     CSZ_MODE_RLE_VLE = 6,
     CSZ_MODE_RAW = 7,
     CSZ_MODE_FILL = 8,
-    CSZ_MODE_SPARSE = 9
+    CSZ_MODE_SPARSE = 9,
+    CSZ_MODE_EXACT = 10
 };
 
 #define CSZ_BOOK_ID_(name, n, limit, deltas, first) CSZ_BOOK_##name,

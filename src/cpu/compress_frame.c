@@ -193,7 +193,7 @@ static void encode_chunk(compress_job *job, csz_worker *worker, uint32_t chunk, 
     if (end > job->ntiles) end = job->ntiles;
     for (uint32_t t = first; t < end; t++) {
         const tile_place place = place_of(job, t);
-        recall_tile(job, worker, t, &place);
+        if (!place.plan->is_exact) recall_tile(job, worker, t, &place);
         csz_lap(profile, &mark, &worker->stages.quantize);
         uint32_t n = csz_tile_encode(&worker->tile, place.plan, job->tables, place.data, &place.box);
         if (!place.is_coarsest && n && (worker->tile.record[0] & 15) == CSZ_MODE_RAW)
@@ -354,8 +354,10 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
         csz_frame_pyramid(&shape, &plan->geometry, &job->box);
         job->ntiles = shape.ntiles;
     }
-    const uint32_t nsamples = csz_sample_count(job->ntiles);
-    const int keeps = nsamples <= KEPT_TILES, keeps_symbols = keeps && csz_sample_stride(job->ntiles) == 1;
+    /* exact tiles use no book */
+    const uint32_t nsamples = plan->is_exact ? 0 : csz_sample_count(job->ntiles);
+    const int keeps = nsamples && nsamples <= KEPT_TILES,
+              keeps_symbols = keeps && csz_sample_stride(job->ntiles) == 1;
     if (!status && keeps) status = csz_scratch_kept(s, nsamples, keeps_symbols);
     if (status) return status;
     if (keeps) job->kept = s->kept;
@@ -367,7 +369,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     if (tuning >= 0) status = make_levels(job, &shape, tuning, nthreads);
     if (status) return status;
     atomic_store(&job->next, 0);
-    csz_team_run(&s->team, nthreads, sample_body, job);
+    if (nsamples) csz_team_run(&s->team, nthreads, sample_body, job);
     double mark = csz_now();
     choose_books(job, job->books, nthreads);
     csz_code_tables_make(s->code_tables, job->books);

@@ -122,16 +122,16 @@ static int rows_of(const decompress_job *job, const tile_place *place, csz_rows 
 /* 0 if the record is one that no tile of a lattice has. */
 static int restore_tile(const decompress_job *job, csz_worker *worker, const tile_place *p, int *is_stored) {
     csz_tile_work *w = &worker->tile;
+    csz_rows rows;
     *is_stored = 0;
     if (!p->is_coarsest) {
-        csz_rows rows;
         if (w->klass || w->base || (!w->is_constant && w->order)) return 0;
         *is_stored =
             csz_pyramid_restore(w, worker->pyramid, p->level, &p->box, rows_of(job, p, &rows) ? &rows : NULL);
         return 1;
     }
     if (p->level) csz_pyramid_restore_coarsest(w, p->level, &p->box);
-    csz_tile_restore(w, p->plan, &p->box);
+    *is_stored = csz_tile_restore(w, p->plan, &p->box, rows_of(job, p, &rows) ? &rows : NULL);
     return 1;
 }
 

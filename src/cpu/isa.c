@@ -132,8 +132,9 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     return csz_isa_in_use()->loops->decode(w, plan, tables, box, record, nwords);
 }
 
-void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
-    csz_isa_in_use()->loops->restore(w, plan, box);
+int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                     const csz_rows *rows) {
+    return csz_isa_in_use()->loops->restore(w, plan, box, rows);
 }
 
 void csz_pyramid_quantize(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,

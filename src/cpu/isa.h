@@ -17,7 +17,8 @@ typedef struct csz_tile_loops {
                        const void *data, const csz_tile_box *box);
     int (*decode)(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables,
                   const csz_tile_box *box, const uint8_t *record, uint32_t nwords);
-    void (*restore)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
+    int (*restore)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                   const csz_rows *rows);
     void (*pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                              const csz_tile_box *box, int wanted);
     int (*pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,

@@ -114,7 +114,7 @@ void csz_pyramid_restore_coarsest(csz_tile_work *w, const csz_level *level, cons
     }
     const uint32_t n_special = w->n_special, value_hash = w->value_hash;
     w->n_special = 0;
-    csz_tile_restore(w, &level->plan, box);
+    csz_tile_restore(w, &level->plan, box, NULL);
     w->n_special = n_special;
     w->value_hash = value_hash;
     for (uint32_t z = 0; z < box->extent[0]; z++) {

@@ -35,13 +35,6 @@ typedef struct csz_levels {
 /* Room of a thread, in the field's type: values by class with what lies around the tile, and rows. */
 typedef struct csz_pyramid_work csz_pyramid_work;
 
-/* Where a tile's values go in the field: its first one, and how far it is to the next plane and row, in
- * values. */
-typedef struct csz_rows {
-    void *first;
-    uint64_t plane, row;
-} csz_rows;
-
 /* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the
  * restored lattice. */
 enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };

@@ -169,6 +169,7 @@ csz_tile_plan csz_tile_plan_of(const csz_header *h) {
     plan.has_sparse = h->predictor != CSZ_PREDICTOR_LORENZO;
     plan.predictor = h->predictor;
     plan.bound = h->bound_abs;
+    plan.is_exact = h->bound_mode == CSZ_BOUND_EXACT;
     plan.f32 = csz_quantizer_make_f32(h->bound_abs, h->has_fill, h->fill_bits);
     plan.f64 = csz_quantizer_make_f64(h->bound_abs, h->has_fill, h->fill_bits);
     csz_quantizer_f32 f32 = csz_quantizer_make_f32(h->bound_abs, 0, 0);

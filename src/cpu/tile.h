@@ -40,6 +40,7 @@ typedef struct csz_tile_plan {
     csz_quantizer_f64 f64;
     int has_sparse;       /* sparse tiles have a form of their own */
     int raw_by_size;      /* a tile whose record would not be smaller is raw */
+    int is_exact;         /* values come back bit for bit (core/exact.h) */
     int fill_has_quantum; /* 0: no value with the fill's bits, or restored to them, passes the checks */
 } csz_tile_plan;
 
@@ -94,12 +95,21 @@ typedef struct csz_tile_work {
         double f64[CSZ_TILE_N];
         uint32_t u32[CSZ_TILE_N];
         uint64_t u64[CSZ_TILE_N];
-    } value;                       /* in order of e */
-    int16_t narrow[4][CSZ_TILE_N]; /* class 0: quanta, then their differences along x, y, z, in order of e */
-    int64_t wide[2][CSZ_TILE_N];   /* other classes */
-    int16_t *code16;               /* class 0: deltas in code order; own_code16, or where a tile is kept */
+    } value; /* in order of e */
+    union {
+        struct {
+            int16_t narrow[4]
+                          [CSZ_TILE_N];  /* class 0: quanta, then differences along x, y, z, in order of e */
+            int64_t wide[2][CSZ_TILE_N]; /* other classes */
+            int64_t code64[CSZ_TILE_N];  /* other classes: deltas in code order */
+        };
+        union {
+            uint32_t u32[4][CSZ_TILE_N];
+            uint64_t u64[4][CSZ_TILE_N];
+        } exact; /* exact tiles: integers, differences, numbers in code order */
+    };
+    int16_t *code16; /* class 0: deltas in code order; own_code16, or where a tile is kept */
     _Alignas(64) int16_t own_code16[CSZ_TILE_N];
-    _Alignas(64) int64_t code64[CSZ_TILE_N]; /* other classes */
     uint8_t symbol[CSZ_TILE_N];
     uint8_t digit[CSZ_TILE_N];
     uint8_t valid[CSZ_TILE_N]; /* slow path: the element has a quantum */
@@ -128,8 +138,17 @@ typedef struct csz_tile_work {
     int lacks_code;  /* encode: a symbol that was not counted has no code in the books: an internal error */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
+    int is_exact;    /* decode: an exact tile, whose numbers are in exact */
+    uint32_t bitmap[CSZ_TILE_UNITS / 32]; /* decode: its units that have bits */
     uint32_t value_hash;
 } csz_tile_work;
+
+/* Where a tile's values go in the field: its first one, and how far it is to the next plane and row, in
+ * values. */
+typedef struct csz_rows {
+    void *first;
+    uint64_t plane, row;
+} csz_rows;
 
 /* Rows are too short for a call of memcpy each.  nbytes is a multiple of 4. */
 static inline void csz_copy_row(void *to, const void *from, size_t nbytes) {
@@ -160,7 +179,10 @@ static inline const uint32_t *csz_tile_weights(csz_tile_work *w, const csz_geome
 void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                        const csz_tile_box *box);
 
-/* Values of the field alone into value[], and their value_hash: what a raw tile restores. */
+/* Values of the field alone into value[]. */
+void csz_tile_values(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);
+
+/* The same, and their value_hash: what a raw tile restores. */
 void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);
 
 /* value_hash of what value[] holds in the field. */
@@ -184,8 +206,12 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
 int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables,
                     const csz_tile_box *box, const uint8_t *record, uint32_t nwords);
 
-/* deltas and specials -> value[]; value_hash over those in the field. */
-void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
+/*
+ * deltas and specials -> value[]; value_hash over those in the field.  Returns 1 if the values are in rows
+ * instead, where that is not NULL and the tile is a whole exact one.
+ */
+int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                     const csz_rows *rows);
 
 void csz_code_tables_make(csz_code_tables *tables, const csz_book *books);
 void csz_code_table_make(csz_code_tables *tables, int book, const uint8_t *lengths);

@@ -33,6 +33,8 @@ CSZ_FN uint32_t csz_header_predictor(const uint32_t *w) { return w[3] & 255; } /
 CSZ_FN double csz_header_bound(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 6)); }
 CSZ_FN double csz_header_bound_abs(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 8)); }
 
+CSZ_FN int csz_header_is_exact(const uint32_t *w) { return w[1] >> 24 == CSZ_BOUND_EXACT; }
+
 /* Size of a header that has these parts. */
 CSZ_FN uint32_t csz_header_nbytes_of(uint32_t ndim, uint32_t features) {
     return 4 * CSZ_HEADER_FIXED_WORDS + 8 * ndim + (features & CSZ_FEATURE_FILL ? 8 : 0) +
@@ -62,11 +64,18 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
     const double bound = csz_header_bound(w), bound_abs = csz_header_bound_abs(w),
                  largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || csz_header_predictor(w) > 1) return CSZ_ERROR_VERSION;
-    if (type > CSZ_F64 || w[1] >> 24 > CSZ_BOUND_PSNR || (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
+    const uint32_t mode = w[1] >> 24;
+    if (type > CSZ_F64 || (mode > CSZ_BOUND_PSNR && mode != CSZ_BOUND_EXACT) ||
+        (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
         return CSZ_ERROR_CORRUPT;
     if (w[4] >> 8 & 255 || csz_header_metadata(w) % 8 || csz_header_metadata(w) > CSZ_METADATA_MAX_NBYTES)
         return CSZ_ERROR_CORRUPT;
-    if (!(bound > 0 && bound <= largest && bound_abs >= 0 && bound_abs <= largest)) return CSZ_ERROR_CORRUPT;
+    if (csz_header_is_exact(w)) {
+        if (csz_words_u64(w + 6) || csz_words_u64(w + 8) || w[4] & 255 || csz_header_predictor(w))
+            return CSZ_ERROR_CORRUPT;
+    } else if (!(bound > 0 && bound <= largest && bound_abs >= 0 && bound_abs <= largest)) {
+        return CSZ_ERROR_CORRUPT;
+    }
     if (ndim < 1 || ndim > CSZ_MAX_NDIM || csz_header_nbytes_of(ndim, features) > csz_header_size(w))
         return CSZ_ERROR_CORRUPT;
     if (features & CSZ_FEATURE_FILL && type == CSZ_F32 && w[CSZ_HEADER_FIXED_WORDS + 2 * ndim + 1])

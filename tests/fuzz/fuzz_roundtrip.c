@@ -97,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     csz_options_init(&o);
     uint32_t flags = (uint32_t)fuzz_take(&in, 4);
     csz_field field = {.type = (csz_type)(flags & 1), .ndim = 1 + (int)(flags >> 1 & 3)};
-    o.bound_mode = (csz_bound_mode)((flags >> 3 & 3) % 3);
+    const int is_exact = (flags >> 3 & 3) == 3;
+    o.bound_mode = is_exact ? CSZ_BOUND_EXACT : (csz_bound_mode)(flags >> 3 & 3);
     o.workflow = (csz_workflow)(flags >> 5 & 3);
     o.predictor = (csz_predictor)((flags >> 25 & 3) % 3);
     o.has_fill = flags >> 7 & 1;
@@ -106,6 +107,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     o.backend = CSZ_BACKEND_CPU;
     uint32_t layout = flags >> 16 & 0xFF;
     o.bound = choose_bound(fuzz_take(&in, 8), o.bound_mode);
+    if (is_exact) {
+        o.bound = 0;
+        o.workflow = CSZ_WORKFLOW_AUTO;
+        o.predictor = CSZ_PREDICTOR_AUTO;
+    }
     o.fill = flags >> 24 & 1 ? 1e20 : csz_f64_bits(fuzz_take(&in, 8));
     uint64_t n = 1;
     const uint64_t most = (flags >> 11 & 3) == 3 ? MOST_ELEMENTS : FEW_ELEMENTS;
@@ -124,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     uint8_t *stored = malloc(capacity);
     FUZZ_CHECK(stored);
     csz_status status = csz_compress(fuzz_context(), stored, capacity, &stored_nbytes, values, &field, &o);
-    FUZZ_CHECK(status == (o.bound > 0 && isfinite(o.bound) ? CSZ_OK : CSZ_ERROR_BOUND));
+    FUZZ_CHECK(status == (is_exact || (o.bound > 0 && isfinite(o.bound)) ? CSZ_OK : CSZ_ERROR_BOUND));
     if (status == CSZ_OK) {
         csz_info info;
         FUZZ_CHECK(stored_nbytes <= capacity &&

@@ -2,8 +2,8 @@
 /*
  * fuzz_tile.c: any bytes as the record of one tile, in the modes of one workflow (FUZZ_WORKFLOW, as in
  * csz.h).  Input: a byte of type and shape, a byte of built-in books, two bytes of flags (1: a tile of a
- * pyramid, with the tuning in the bits above), the record.  Nothing stands between the record and the decoder
- * here: neither index nor checksum.
+ * pyramid, with the tuning in the bits above; 128: of an exact archive), the record.  Nothing stands between
+ * the record and the decoder here: neither index nor checksum.
  */
 #include "fuzz.h"
 
@@ -58,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     memset(&plan, 0, sizeof plan);
     plan.type = data[0] & 1 ? CSZ_F64 : CSZ_F32;
     set_geometry(&plan, data[0] >> 1 & 7);
+    plan.is_exact = FUZZ_WORKFLOW == 1 && data[2] & 128;
     plan.f32 = csz_quantizer_make_f32(1e-3, 0, 0);
     plan.f64 = csz_quantizer_make_f64(1e-3, 0, 0);
     int rank = plan.geometry.rank;
@@ -80,15 +81,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     uint32_t nwords = (uint32_t)(nbytes - 4) / 4;
     if (nwords > 65535) return 0;
     uint8_t *record = fuzz_copy(data + 4, 4 * (size_t)nwords);
-    csz_store_u32(record, (csz_load_u32(record) & ~15u) | mode_of(record[0] & 15));
+    const uint32_t mode = record[0] & 15;
+    csz_store_u32(record, (csz_load_u32(record) & ~15u) | (!plan.is_exact         ? mode_of(mode)
+                                                           : mode == CSZ_MODE_RAW ? CSZ_MODE_RAW
+                                                                                  : CSZ_MODE_EXACT));
     csz_tile_work *w = work[rank];
     if (csz_tile_decode(w, &plan, tables[kind], &box, record, nwords)) {
         /* what a reader refuses in a lattice: decompress_frame.c */
-        const int is_lattice = rank > 1 && !w->klass && !w->base && (w->is_constant || !w->order);
+        const int is_lattice =
+            !plan.is_exact && rank > 1 && !w->klass && !w->base && (w->is_constant || !w->order);
         if (data[2] & 1 && is_lattice && csz_shape_fits_pyramid(&plan.geometry))
             restore_pyramid(w, &plan, &box, data[2] >> 1 & (CSZ_TUNINGS_N - 1));
         else
-            csz_tile_restore(w, &plan, &box);
+            csz_tile_restore(w, &plan, &box, NULL);
     }
     free(record);
     return 0;

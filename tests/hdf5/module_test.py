@@ -99,6 +99,7 @@ for options, settings in (
     (["-m", "psnr", "-e", "80", "--fill", "1e20"], dict(psnr=80, fill=1e20)),
     (["-e", "2.5", "--fill", "none"], dict(abs=2.5, fill="none")),
     (["-e", "2.5", "-w", "rle"], dict(abs=2.5, workflow="rle")),
+    (["-m", "exact"], dict(exact=True)),
 ):
     words = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", *options]))["cd_values"]
     check(f"settings of {settings} are the command's", tuple(words) == csz.hdf5.Csz(**settings)["compression_opts"], words)

@@ -6,6 +6,7 @@
 #include "cpu/tile/names.h"
 
 #include "cpu/bits.h"
+#include "cpu/exact.h"
 #include "cpu/tile/lanes.h"
 #include "cpu/tail.h"
 #include "format/record.h"
@@ -161,13 +162,18 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     w->klass = 0;
     w->base = 0;
     w->has_values = 0;
+    w->is_exact = 0;
     w->is_constant = 1;
     if (nwords == 0) return 1;
     csz_cursor c = {record, 1, nwords};
     uint32_t first = csz_load_u32(record);
     csz_record_head head = csz_record_unpack(first);
-    if (head.mode == CSZ_MODE_RAW || head.mode == CSZ_MODE_FILL) {
+    if (head.mode == CSZ_MODE_RAW || (head.mode == CSZ_MODE_FILL && !plan->is_exact)) {
         return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
+    }
+    if (plan->is_exact) {
+        w->is_exact = 1;
+        return head.mode == CSZ_MODE_EXACT && csz_tile_exact_decode(w, plan, record, nwords);
     }
     if (head.mode == CSZ_MODE_SPARSE) return read_sparse(w, plan, box, record, nwords);
     const uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;

@@ -7,6 +7,7 @@
 #include "cpu/tile/names.h"
 
 #include "cpu/bits.h"
+#include "cpu/exact.h"
 #include "cpu/symbols.h"
 #include "cpu/tail.h"
 
@@ -354,6 +355,12 @@ static uint32_t put_raw(csz_tile_work *w, const csz_tile_plan *plan, const void 
 
 uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,
                          const void *data, const csz_tile_box *box) {
+    const uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
+    if (plan->is_exact) {
+        csz_tile_values(w, plan, data, box);
+        const uint32_t n = csz_tile_exact_encode(w, plan, box);
+        return n < raw_words ? n : put_raw(w, plan, data, box);
+    }
     if (w->is_fill) {
         w->record[0] = CSZ_MODE_FILL;
         return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
@@ -367,6 +374,5 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     if (sparse_words && sparse_words + tail_words < words)
         words = put_sparse(w, plan, box, sparse_words, width);
     if (!plan->raw_by_size) return words;
-    uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     return words < raw_words ? words : put_raw(w, plan, data, box);
 }

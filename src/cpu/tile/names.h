@@ -22,13 +22,17 @@
 #define csz_isa_loops CSZ_ISA_NAME(csz_isa_loops, CSZ_ISA)
 
 #define csz_tile_quantize CSZ_ISA_NAME(csz_tile_quantize, CSZ_ISA)
+#define csz_tile_values CSZ_ISA_NAME(csz_tile_values, CSZ_ISA)
 #define csz_tile_load CSZ_ISA_NAME(csz_tile_load, CSZ_ISA)
 #define csz_tile_hash CSZ_ISA_NAME(csz_tile_hash, CSZ_ISA)
 #define csz_tile_measure CSZ_ISA_NAME(csz_tile_measure, CSZ_ISA)
 #define csz_tile_symbols_make CSZ_ISA_NAME(csz_tile_symbols_make, CSZ_ISA)
 #define csz_tile_tail_make CSZ_ISA_NAME(csz_tile_tail_make, CSZ_ISA)
 #define csz_tile_encode CSZ_ISA_NAME(csz_tile_encode, CSZ_ISA)
+#define csz_tile_exact_encode CSZ_ISA_NAME(csz_tile_exact_encode, CSZ_ISA)
 
+#define csz_tile_exact_decode CSZ_ISA_NAME(csz_tile_exact_decode, CSZ_ISA)
+#define csz_tile_exact_restore CSZ_ISA_NAME(csz_tile_exact_restore, CSZ_ISA)
 #define csz_tile_decode CSZ_ISA_NAME(csz_tile_decode, CSZ_ISA)
 #define csz_lanes_decode CSZ_ISA_NAME(csz_lanes_decode, CSZ_ISA)
 #define csz_tile_tail_read CSZ_ISA_NAME(csz_tile_tail_read, CSZ_ISA)

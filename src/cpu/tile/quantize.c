@@ -285,11 +285,15 @@ uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const 
                                  : hash_box_f64(w, &plan->geometry, box);
 }
 
-void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
+void csz_tile_values(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
     if (plan->type == CSZ_F32) {
         load_f32(w, plan, data, box);
     } else {
         load_f64(w, plan, data, box);
     }
+}
+
+void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
+    csz_tile_values(w, plan, data, box);
     w->value_hash = csz_tile_hash(w, plan, box);
 }

@@ -5,6 +5,7 @@
  */
 #include "cpu/tile/names.h"
 
+#include "cpu/exact.h"
 #include "cpu/tail.h"
 #include "cpu/vector.h"
 
@@ -141,10 +142,16 @@ static void restore_constant(csz_tile_work *w, const csz_tile_plan *plan) {
     }
 }
 
-void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
+int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                     const csz_rows *rows) {
     if (w->has_values) {
         w->value_hash = csz_tile_hash(w, plan, box);
-        return;
+        return 0;
+    }
+    if (w->is_exact) {
+        const int is_whole = csz_tile_box_count(box) == CSZ_TILE_N;
+        csz_tile_exact_restore(w, plan, box, is_whole ? rows : NULL);
+        return is_whole && rows;
     }
     const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
     if (w->is_constant) {
@@ -160,4 +167,5 @@ void csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_til
     }
     if (w->n_special) csz_tile_specials_apply(w, plan);
     if (w->n_special || w->is_constant) w->value_hash = hash_values(w, plan->type, weight);
+    return 0;
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exact.h: tiles whose values come back bit for bit (docs/format.md, section 6, mode 10).  A value's bits
+ * become an integer of the same order, Lorenzo differences of these are taken modulo 2^32 or 2^64, and groups
+ * of 2, 4 or 8 codes are stored with as many bits as the largest of them needs.  Nothing is coded by
+ * frequency, so all groups can be written and read at once.
+ */
+#ifndef CSZ_CORE_EXACT_H
+#define CSZ_CORE_EXACT_H
+
+#include "core/code.h"
+
+enum {
+    CSZ_EXACT_SIZES = 3,     /* sizes of groups: 2, 4 and 8 codes */
+    CSZ_EXACT_FIELD_MAX = 6, /* bits of a group's width */
+    CSZ_EXACT_WIDTHS = 65    /* 0 to 64 */
+};
+
+/* A value's bits as an integer that orders as the values do, -0.0 below 0.0, in two's complement.  Its own
+ * inverse. */
+CSZ_FN uint32_t csz_ordered_u32(uint32_t bits) { return bits ^ (0u - (bits >> 31)) >> 1; }
+CSZ_FN uint64_t csz_ordered_u64(uint64_t bits) { return bits ^ ((uint64_t)0 - (bits >> 63)) >> 1; }
+
+/* A difference as a number that is small where the difference is, and back. */
+CSZ_FN uint32_t csz_zigzag_u32(uint32_t d) { return d << 1 ^ (0u - (d >> 31)); }
+CSZ_FN uint64_t csz_zigzag_u64(uint64_t d) { return d << 1 ^ ((uint64_t)0 - (d >> 63)); }
+CSZ_FN uint32_t csz_unzigzag_u32(uint32_t z) { return z >> 1 ^ (0u - (z & 1)); }
+CSZ_FN uint64_t csz_unzigzag_u64(uint64_t z) { return z >> 1 ^ ((uint64_t)0 - (z & 1)); }
+
+CSZ_FN uint32_t csz_width_u32(uint32_t z) { return z ? (uint32_t)csz_log2_u32(z) + 1 : 0; }
+CSZ_FN uint32_t csz_width_u64(uint64_t z) { return z ? (uint32_t)csz_log2_u64(z) + 1 : 0; }
+
+/* First word of the record. */
+typedef struct csz_exact_head {
+    uint32_t group_log2;  /* codes of a group: 1, 2 or 3 */
+    uint32_t field_nbits; /* of a group's width above the least */
+    uint32_t least;       /* width */
+    uint32_t has_bitmap;  /* of units that have bits; the others' codes are 0 */
+    uint32_t order;
+} csz_exact_head;
+
+CSZ_FN uint32_t csz_exact_pack(const csz_exact_head *h) {
+    return CSZ_MODE_EXACT | h->group_log2 << 4 | h->field_nbits << 6 | h->has_bitmap << 9 | h->least << 10 |
+           h->order << 30;
+}
+
+CSZ_FN csz_exact_head csz_exact_unpack(uint32_t w) {
+    csz_exact_head h;
+    h.group_log2 = w >> 4 & 3;
+    h.field_nbits = w >> 6 & 7;
+    h.has_bitmap = w >> 9 & 1;
+    h.least = w >> 10 & 127;
+    h.order = w >> 30;
+    return h;
+}
+
+/* 1 if a first word can begin a record of such a field. */
+CSZ_FN int csz_exact_head_holds(uint32_t w, int rank, uint32_t type_nbits) {
+    const csz_exact_head h = csz_exact_unpack(w);
+    if (w != csz_exact_pack(&h) || h.group_log2 < 1 || h.field_nbits > CSZ_EXACT_FIELD_MAX) return 0;
+    if (h.least > type_nbits) return 0;
+    return h.order == 0 || (h.order <= CSZ_ORDER_X && rank + (int)h.order >= 4);
+}
+
+/* Words of the record up to the codes' bits, of n units that have bits. */
+CSZ_FN uint32_t csz_exact_widths_at(const csz_exact_head *h, uint32_t type_nbits) {
+    return 1 + type_nbits / 32 + (h->has_bitmap ? CSZ_TILE_UNITS / 32 : 0);
+}
+CSZ_FN uint32_t csz_exact_codes_at(const csz_exact_head *h, uint32_t type_nbits, uint32_t n) {
+    return csz_exact_widths_at(h, type_nbits) +
+           (((n * CSZ_UNIT_N) >> h->group_log2) * h->field_nbits + 31) / 32;
+}
+
+/* The least width of a group whose widths have field_nbits bits, `most` being the largest. */
+CSZ_FN uint32_t csz_exact_least(uint32_t most, uint32_t field_nbits) {
+    const uint32_t span = (1u << field_nbits) - 1;
+    return most > span ? most - span : 0;
+}
+
+/*
+ * Bits of a tile's widths and codes.  sum: of the widths of all groups, none below `least`; n_empty: of its
+ * 128 units those whose codes are all 0.
+ */
+CSZ_FN uint32_t csz_exact_nbits(const csz_exact_head *h, uint32_t sum, uint32_t n_empty) {
+    const uint32_t n_codes = CSZ_TILE_N - (h->has_bitmap ? n_empty * CSZ_UNIT_N : 0);
+    return (sum << h->group_log2) - (CSZ_TILE_N - n_codes) * h->least +
+           (n_codes >> h->group_log2) * h->field_nbits + (h->has_bitmap ? CSZ_TILE_UNITS : 0);
+}
+
+/*
+ * The form of a tile that takes the fewest bits; order is the caller's.  sums[g][f]: of the widths of groups
+ * of 2 << g codes, none below csz_exact_least(most[g], f).  Smaller groups take longer to read, so they must
+ * save a 32nd.
+ */
+CSZ_FN csz_exact_head csz_exact_choose(const uint32_t sums[CSZ_EXACT_SIZES][CSZ_EXACT_FIELD_MAX + 1],
+                                       uint32_t most, uint32_t n_empty) {
+    csz_exact_head best = {3, 0, most, 0, 0}, h;
+    uint32_t fewest = 0xFFFFFFFFu;
+    h.order = 0;
+    for (uint32_t g = CSZ_EXACT_SIZES; g-- > 0;) {
+        fewest -= fewest >> 5;
+        for (uint32_t f = 0; f <= CSZ_EXACT_FIELD_MAX; f++) {
+            for (uint32_t b = 0; b < 2; b++) {
+                h.group_log2 = g + 1;
+                h.field_nbits = f;
+                h.least = csz_exact_least(most, f);
+                h.has_bitmap = b;
+                const uint32_t n = csz_exact_nbits(&h, sums[g][f], n_empty);
+                if (n < fewest) {
+                    fewest = n;
+                    best = h;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exact.c: tiles that come back bit for bit, from values to the record and back (core/exact.h).  Loops over
+ * the whole tile vectorise; codes are packed and unpacked by eight bytes at any address.
+ */
+#include "cpu/tile/names.h"
+
+#include "core/exact.h"
+#include "cpu/bits.h"
+#include "cpu/exact.h"
+#include "cpu/vector.h"
+
+typedef uint32_t lanes4 __attribute__((vector_size(16)));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE4(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE4(a, b, ...) __builtin_shuffle(a, b, (lanes4){__VA_ARGS__})
+#endif
+
+/* csz_exact_mask[n]: the n lowest bits. */
+#define ONES4(n) ~0ull >> (64 - (n)), ~0ull >> (63 - (n)), ~0ull >> (62 - (n)), ~0ull >> (61 - (n))
+#define ONES16(n) ONES4(n), ONES4((n) + 4), ONES4((n) + 8), ONES4((n) + 12)
+static const uint64_t csz_exact_mask[CSZ_EXACT_WIDTHS] = {0, ONES16(1), ONES16(17), ONES16(33), ONES16(49)};
+
+/* Widths of n groups, and bits of them all; returns the largest width. */
+static uint32_t get_widths(uint8_t *restrict width, const csz_exact_head *head,
+                           const uint8_t *restrict fields, uint32_t n, uint32_t *total) {
+    const uint32_t f = head->field_nbits, mask = (1u << f) - 1;
+    uint32_t sum = 0, i = 0;
+    uint8_t most = 0;
+    for (; i < n; i += 4) { /* four fields have 24 bits at most; n is a multiple of 4 */
+        const uint32_t at = i * f, four = csz_load_u32(fields + (at >> 3)) >> (at & 7);
+        for (uint32_t k = 0; k < 4; k++) width[i + k] = (uint8_t)(head->least + (four >> k * f & mask));
+    }
+    for (i = 0; i < n; i++) {
+        most = width[i] > most ? width[i] : most;
+        sum += width[i];
+    }
+    *total = sum << head->group_log2;
+    return most;
+}
+
+/*
+ * A row of n differences, a multiple of 4, to values and their checksum.  Partial sums in a vector are two
+ * shifted additions, then the carry, which begins with the base.
+ */
+static inline uint32_t finish_row_u32(uint8_t *to, const uint32_t *v, const uint32_t *weight, uint32_t n,
+                                      uint32_t base) {
+    const lanes4 zero = {0};
+    lanes4 carry = zero + base, hash = zero;
+    for (uint32_t x = 0; x < n; x += 4) {
+        lanes4 s, k;
+        memcpy(&s, v + x, sizeof s);
+        memcpy(&k, weight + x, sizeof k);
+        s += SHUFFLE4(zero, s, 0, 4, 5, 6);
+        s += SHUFFLE4(zero, s, 0, 1, 4, 5);
+        s += carry;
+        carry = SHUFFLE4(s, s, 3, 3, 3, 3);
+        s ^= (zero - (s >> 31)) >> 1; /* csz_ordered_u32 */
+        hash += s * k;
+        memcpy(to + 4 * (size_t)x, &s, sizeof s);
+    }
+    return hash[0] + hash[1] + hash[2] + hash[3];
+}
+
+static inline uint32_t finish_row_u64(uint8_t *to, const uint64_t *v, const uint32_t *weight, uint32_t n,
+                                      uint64_t base) {
+    uint32_t hash = 0;
+    for (uint32_t x = 0; x < n; x++) {
+        base += v[x];
+        const uint64_t bits = csz_ordered_u64(base);
+        hash += csz_value_fold_f64(bits) * weight[x];
+        memcpy(to + 8 * (size_t)x, &bits, sizeof bits);
+    }
+    return hash;
+}
+
+#define U uint32_t
+#define FIELD u32
+#define NAME(x) x##_u32
+#define TYPE_NBITS 32
+#include "cpu/tile/exact_body.h"
+
+#define U uint64_t
+#define FIELD u64
+#define NAME(x) x##_u64
+#define TYPE_NBITS 64
+#include "cpu/tile/exact_body.h"
+
+uint32_t csz_tile_exact_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
+    return plan->type == CSZ_F32 ? exact_encode_u32(w, plan, box) : exact_encode_u64(w, plan, box);
+}
+
+int csz_tile_exact_decode(csz_tile_work *w, const csz_tile_plan *plan, const uint8_t *record,
+                          uint32_t nwords) {
+    return plan->type == CSZ_F32 ? exact_decode_u32(w, plan, record, nwords)
+                                 : exact_decode_u64(w, plan, record, nwords);
+}
+
+void csz_tile_exact_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                            const csz_rows *rows) {
+    const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
+    if (plan->type == CSZ_F32) {
+        exact_restore_u32(w, plan, weight, rows);
+    } else {
+        exact_restore_u64(w, plan, weight, rows);
+    }
+}
