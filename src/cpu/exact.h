@@ -12,7 +12,7 @@ uint32_t csz_tile_exact_encode(csz_tile_work *w, const csz_tile_plan *plan, cons
 int csz_tile_exact_decode(csz_tile_work *w, const csz_tile_plan *plan, const uint8_t *record,
                           uint32_t nwords);
 
-/* These -> value[], or rows of a whole tile where that is not NULL, and value_hash. */
+/* These -> value[], or rows where that is not NULL, and value_hash. */
 void csz_tile_exact_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                             const csz_rows *rows);
 

@@ -208,7 +208,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
 
 /*
  * deltas and specials -> value[]; value_hash over those in the field.  Returns 1 if the values are in rows
- * instead, where that is not NULL and the tile is a whole exact one.
+ * instead, where that is not NULL and the tile is an exact one.
  */
 int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                      const csz_rows *rows);

@@ -10,12 +10,13 @@
 #include "cpu/exact.h"
 #include "cpu/vector.h"
 
-typedef uint32_t lanes4 __attribute__((vector_size(16)));
+typedef uint32_t lanes_u32 __attribute__((vector_size(16)));
+typedef uint64_t lanes_u64 __attribute__((vector_size(32)));
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE4(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define SHUFFLE4(a, b, ...) __builtin_shuffle(a, b, (lanes4){__VA_ARGS__})
+#define SHUFFLE4(a, b, ...) __builtin_shuffle(a, b, (lanes_u32){__VA_ARGS__})
 #endif
 
 /* csz_exact_mask[n]: the n lowest bits. */
@@ -42,33 +43,46 @@ static uint32_t get_widths(uint8_t *restrict width, const csz_exact_head *head,
 }
 
 /*
- * A row of n differences, a multiple of 4, to values and their checksum.  Partial sums in a vector are two
- * shifted additions, then the carry, which begins with the base.
+ * A row of n differences to values and their checksum; above, where there is one, has the sums of the rows
+ * before and gets those of this one.  Partial sums in a vector are two shifted additions, then the carry,
+ * which begins with the base.  Reads, but does not write, up to three elements past the row.
  */
-static inline uint32_t finish_row_u32(uint8_t *to, const uint32_t *v, const uint32_t *weight, uint32_t n,
-                                      uint32_t base) {
-    const lanes4 zero = {0};
-    lanes4 carry = zero + base, hash = zero;
+static inline uint32_t finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *above, const uint32_t *weight,
+                                      uint32_t n, uint32_t base) {
+    const lanes_u32 zero = {0};
+    lanes_u32 carry = zero + base, hash = zero, s = zero;
     for (uint32_t x = 0; x < n; x += 4) {
-        lanes4 s, k;
+        lanes_u32 k;
         memcpy(&s, v + x, sizeof s);
         memcpy(&k, weight + x, sizeof k);
+        if (above) {
+            lanes_u32 a;
+            memcpy(&a, above + x, sizeof a);
+            s += a;
+            memcpy(above + x, &s, sizeof s);
+        }
         s += SHUFFLE4(zero, s, 0, 4, 5, 6);
         s += SHUFFLE4(zero, s, 0, 1, 4, 5);
         s += carry;
         carry = SHUFFLE4(s, s, 3, 3, 3, 3);
         s ^= (zero - (s >> 31)) >> 1; /* csz_ordered_u32 */
         hash += s * k;
+        if (n - x < 4) break;
         memcpy(to + 4 * (size_t)x, &s, sizeof s);
+    }
+    for (uint32_t i = 0; i < n % 4; i++) {
+        const uint32_t bits = s[i];
+        memcpy(to + 4 * (size_t)(n / 4 * 4 + i), &bits, sizeof bits);
     }
     return hash[0] + hash[1] + hash[2] + hash[3];
 }
 
-static inline uint32_t finish_row_u64(uint8_t *to, const uint64_t *v, const uint32_t *weight, uint32_t n,
-                                      uint64_t base) {
+static inline uint32_t finish_row_u64(uint8_t *to, const uint64_t *v, uint64_t *above, const uint32_t *weight,
+                                      uint32_t n, uint64_t base) {
     uint32_t hash = 0;
     for (uint32_t x = 0; x < n; x++) {
-        base += v[x];
+        const uint64_t sum = above ? above[x] += v[x] : v[x];
+        base += sum;
         const uint64_t bits = csz_ordered_u64(base);
         hash += csz_value_fold_f64(bits) * weight[x];
         memcpy(to + 8 * (size_t)x, &bits, sizeof bits);
@@ -102,8 +116,8 @@ void csz_tile_exact_restore(csz_tile_work *w, const csz_tile_plan *plan, const c
                             const csz_rows *rows) {
     const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
     if (plan->type == CSZ_F32) {
-        exact_restore_u32(w, plan, weight, rows);
+        exact_restore_u32(w, plan, box, weight, rows);
     } else {
-        exact_restore_u64(w, plan, weight, rows);
+        exact_restore_u64(w, plan, box, weight, rows);
     }
 }

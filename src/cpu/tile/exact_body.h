@@ -236,11 +236,6 @@ static inline __attribute__((always_inline)) void NAME(get_all)(U *to, const uin
     NAME(get_groups)(to + size * i, width + i, n - i, end, at - (nbits - 8 * copied), size, is_narrow);
 }
 
-/* Numbers to differences.  n is a multiple of 32. */
-static __attribute__((noinline)) void NAME(from_numbers)(U *code, uint32_t n) {
-    for (uint32_t i = 0; i < n / 32 * 32; i++) code[i] = NAME(csz_unzigzag)(code[i]);
-}
-
 static int NAME(exact_decode)(csz_tile_work *w, const csz_tile_plan *plan, const uint8_t *record,
                               uint32_t nwords) {
     const uint32_t first = csz_load_u32(record);
@@ -281,22 +276,34 @@ static int NAME(exact_decode)(csz_tile_work *w, const csz_tile_plan *plan, const
     case 6: NAME(get_all)(code, w->symbol, n, bits, nbits, 8, 0); break;
     default: NAME(get_all)(code, w->symbol, n, bits, nbits, 8, 1); break;
     }
-    NAME(from_numbers)(code, n_units * CSZ_UNIT_N);
     return 1;
 }
 
-/* Differences of the units that have any to all differences, in order of e. */
-static void NAME(spread)(U *restrict v, const U *restrict code, const uint32_t bitmap[4], int rank) {
+/* Which sums the loop over units takes: none; along the slices of a unit; the same, from the unit 32 before
+ * on. */
+enum { NAME(SUM_NOTHING), NAME(SUM_SLICES), NAME(SUM_ROWS) };
+
+/* Numbers of the units that have any to all differences, or sums of them, in order of e. */
+static inline __attribute__((always_inline)) void NAME(spread)(U *restrict v, const U *restrict code,
+                                                               const uint32_t bitmap[4], int rank, int sums) {
+    const NAME(lanes) zero = {0};
+    NAME(lanes) last[32];
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
         const uint32_t first = csz_code_element(rank, unit, 0),
-                       stride = csz_code_element(rank, unit, 4) - first;
-        if (!(bitmap[unit >> 5] >> (unit & 31) & 1)) {
-            for (uint32_t slice = 0; slice < 8; slice++) memset(v + first + slice * stride, 0, 4 * sizeof *v);
-            continue;
+                       stride = csz_code_element(rank, unit, 4) - first,
+                       is_stored = bitmap[unit >> 5] >> (unit & 31) & 1;
+        NAME(lanes) sum = sums == NAME(SUM_ROWS) && unit >= 32 ? last[unit & 31] : zero;
+        for (uint32_t slice = 0; slice < 8; slice++) {
+            NAME(lanes) d = zero;
+            if (is_stored) {
+                memcpy(&d, code + 4 * slice, sizeof d);
+                d = d >> 1 ^ (zero - (d & 1)); /* csz_unzigzag */
+            }
+            sum = sums ? sum + d : d;
+            memcpy(v + first + slice * stride, &sum, sizeof sum);
         }
-        for (uint32_t slice = 0; slice < 8; slice++)
-            memcpy(v + first + slice * stride, code + 4 * slice, 4 * sizeof *v);
-        code += CSZ_UNIT_N;
+        if (sums == NAME(SUM_ROWS)) last[unit & 31] = sum;
+        code += is_stored * CSZ_UNIT_N;
     }
 }
 
@@ -311,30 +318,42 @@ static void NAME(exact_add_groups)(U *v, uint32_t group, uint32_t block) {
     }
 }
 
-/* Sums along z and y, which vectorise, come before those along x: all commute. */
-static void NAME(exact_restore)(csz_tile_work *w, const csz_tile_plan *plan, const uint32_t *weight,
-                                const csz_rows *rows) {
+/*
+ * Sums commute, so those along z and y come before those along x.  Of tiles of the usual shapes a unit's
+ * slices are neighbours along z (rank 3) or y (rank 2), which saves a pass; rows of rank 3 are added up as
+ * they are finished.
+ */
+static void NAME(exact_restore)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                                const uint32_t *weight, const csz_rows *rows) {
     const csz_geometry *g = &plan->geometry;
     const uint32_t tx = 1u << g->log2_t[2], plane = tx << g->log2_t[1];
-    U *v = w->exact.FIELD[0];
-    NAME(spread)(v, w->exact.FIELD[3], w->bitmap, g->rank);
-    if (w->order != CSZ_ORDER_FULL) {
-        for (uint32_t e = plane; e < CSZ_TILE_N; e += plane) v[e] += v[e - plane];
-    } else if (plane < CSZ_TILE_N) {
-        NAME(exact_add_groups)(v, plane, CSZ_TILE_N);
+    const int is_full = w->order == CSZ_ORDER_FULL;
+    const U *code = w->exact.FIELD[3];
+    U *v = w->exact.FIELD[0], above[CSZ_TILE_N / 4];
+    int adds_rows = tx < plane && w->order != CSZ_ORDER_X;
+    if (g->rank == 3 && is_full && plane == 512) {
+        NAME(spread)(v, code, w->bitmap, 3, NAME(SUM_SLICES));
+    } else if (g->rank == 2 && is_full && tx == 128) {
+        NAME(spread)(v, code, w->bitmap, 2, NAME(SUM_ROWS));
+        adds_rows = 0;
+    } else {
+        NAME(spread)(v, code, w->bitmap, g->rank, NAME(SUM_NOTHING));
+        if (is_full && plane < CSZ_TILE_N) NAME(exact_add_groups)(v, plane, CSZ_TILE_N);
     }
-    if (w->order == CSZ_ORDER_X) {
-        for (uint32_t e = tx; e < CSZ_TILE_N; e += tx) v[e] += e % plane ? v[e - tx] : 0;
-    } else if (tx < plane) {
-        NAME(exact_add_groups)(v, tx, plane);
-    }
+    for (uint32_t e = plane; !is_full && e < CSZ_TILE_N; e += plane) v[e] += v[e - plane];
+    for (uint32_t e = tx; w->order == CSZ_ORDER_X && e < CSZ_TILE_N; e += tx)
+        v[e] += e % plane ? v[e - tx] : 0;
+
     w->value_hash = 0;
-    for (uint32_t row = 0; row < CSZ_TILE_N; row += tx) {
-        uint8_t *to = (uint8_t *)(w->value.FIELD + row);
-        if (rows)
-            to = (uint8_t *)rows->first +
-                 (row / plane * rows->plane + row % plane / tx * rows->row) * sizeof *v;
-        w->value_hash += NAME(finish_row)(to, v + row, weight + row, tx, (U)w->base);
+    for (uint32_t z = 0; z < box->extent[0]; z++) {
+        if (adds_rows) memset(above, 0, tx * sizeof *above);
+        for (uint32_t y = 0; y < box->extent[1]; y++) {
+            const uint32_t row = z * plane + y * tx;
+            uint8_t *to = (uint8_t *)(w->value.FIELD + row);
+            if (rows) to = (uint8_t *)rows->first + (z * rows->plane + y * rows->row) * sizeof *v;
+            w->value_hash += NAME(finish_row)(to, v + row, adds_rows ? above : NULL, weight + row,
+                                              box->extent[2], (U)w->base);
+        }
     }
 }
 

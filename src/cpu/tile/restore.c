@@ -149,9 +149,8 @@ int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile
         return 0;
     }
     if (w->is_exact) {
-        const int is_whole = csz_tile_box_count(box) == CSZ_TILE_N;
-        csz_tile_exact_restore(w, plan, box, is_whole ? rows : NULL);
-        return is_whole && rows;
+        csz_tile_exact_restore(w, plan, box, rows);
+        return rows != NULL;
     }
     const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
     if (w->is_constant) {
