@@ -70,7 +70,7 @@ typedef enum csz_status {
     CSZ_ERROR_ARGUMENT = 1,    /* a null pointer, or an option or a structure's size outside its range */
     CSZ_ERROR_TYPE = 2,        /* a type other than f32 and f64 */
     CSZ_ERROR_DIMS = 3,        /* rank outside 1..4, or a product of dims beyond 2^56 */
-    CSZ_ERROR_BOUND = 4,       /* a bound that is 0, negative, NaN or infinite */
+    CSZ_ERROR_BOUND = 4,       /* a bound that is 0, negative, NaN or infinite; a pointwise one from 1 up */
     CSZ_ERROR_CAPACITY = 5,    /* the output buffer is too small */
     CSZ_ERROR_MEMORY = 6,      /* an allocation failed */
     CSZ_ERROR_LIMIT = 7,       /* the call would exceed the memory limit given */
@@ -122,6 +122,7 @@ typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
     CSZ_BOUND_REL = 1,    /* |restored - original| <= bound * (max - min) */
     CSZ_BOUND_PSNR = 2,   /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
+    CSZ_BOUND_PWR = 3,    /* |restored - original| <= bound * |original|, or <= floor; bound is below 1 */
     CSZ_BOUND_EXACT = 4,  /* every value bit for bit; bound is 0 */
     CSZ_BOUND_RATIO = 64, /* bytes of the field over bytes of the archive >= bound */
     CSZ_BOUND_SIZE = 65   /* bytes of the archive <= bound */
@@ -167,6 +168,7 @@ typedef struct csz_options {
     double fill;          /* converted to the field's type */
     const void *metadata; /* a section of csz_metadata_write that the archive carries; NULL: none */
     size_t metadata_nbytes;
+    double floor; /* with CSZ_BOUND_PWR: the absolute error that any value may have; 0: none */
 } csz_options;
 
 /* Options of decompressing.  NULL in a call means the defaults. */
@@ -270,7 +272,7 @@ typedef struct csz_info {
     csz_bound_mode bound_mode; /* bound_mode, bound, workflow and fill are those of the options */
     csz_workflow workflow;
     double bound;
-    double bound_abs; /* the absolute bound that holds; 0 means exact */
+    double bound_abs; /* the absolute bound that holds, with CSZ_BOUND_PWR of log2 |value|; 0 means exact */
     double fill;
     int has_fill;
     int has_zstd;
@@ -284,6 +286,7 @@ typedef struct csz_info {
     uint64_t ntiles;
     uint64_t tile_dims[3];    /* slowest first, 1 where the effective rank is lower */
     uint64_t metadata_nbytes; /* the archive's last so many bytes are its metadata, see csz_attribute */
+    double floor;             /* of the options */
 } csz_info;
 
 /*
@@ -438,7 +441,8 @@ typedef struct csz_metrics {
 /*
  * Compares b with a in one pass, in double.  bound is what |a - b| may be, exactly; a negative one means
  * none, and NaN is refused.  Special values must agree bit for bit; the options name the fill value and may
- * be NULL.  a and b may have any alignment.  Where one lies in device memory the call is that of
+ * be NULL.  Where their bound_mode is CSZ_BOUND_PWR, |a - b| may be bound * |a| or their floor, and -0.0 must
+ * agree bit for bit.  a and b may have any alignment.  Where one lies in device memory the call is that of
  * csz_quality_measure.
  */
 CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
@@ -487,10 +491,10 @@ typedef struct csz_quality {
 
 /*
  * Compares b with a in two passes, in double; the result is the same for every number of threads.  metrics,
- * which may be NULL, a, b and bound are those of csz_compare.  Options give fill value and threads and may
- * be NULL.  Where both fields lie in device memory, aligned to their type, the GPU makes the passes on the
- * default stream; sums then agree with the CPU's to 12 digits, all else is equal.  Other fields in device
- * memory are copied to the host first.
+ * which may be NULL, a, b and bound are those of csz_compare, but for pointwise bounds, which are refused.
+ * Options give fill value and threads and may be NULL.  Where both fields lie in device memory, aligned to
+ * their type, the GPU makes the passes on the default stream; sums then agree with the CPU's to 12 digits,
+ * all else is equal.  Other fields in device memory are copied to the host first.
  */
 CSZ_API csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_metrics *metrics,
                                        size_t metrics_nbytes, const void *a, const void *b,
@@ -567,7 +571,8 @@ CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uin
                                  const csz_options *options);
 CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
 
-/* The absolute bound that the options ask for in a field of this range; 0 means exact. */
+/* The absolute bound that the options ask for in a field of this range; 0 means exact.  A pointwise bound has
+ * none. */
 CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *range,
                                    const csz_options *options);
 

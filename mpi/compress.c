@@ -500,7 +500,7 @@ static csz_status check_arguments(const csz_context *context, const char *path, 
 
 /* What decides bytes must be the same on all ranks, or each would write frames of another archive. */
 static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz_options *options) {
-    enum { N = 8 + CSZ_MAX_NDIM };
+    enum { N = 9 + CSZ_MAX_NDIM };
     uint64_t mine[N] = {(uint64_t)field->type,
                         (uint64_t)field->ndim,
                         (uint64_t)options->bound_mode,
@@ -508,12 +508,14 @@ static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz
                         (uint64_t)options->zstd_level,
                         (uint64_t)options->predictor,
                         0,
+                        0,
                         0},
              least[N], most[N];
     memcpy(&mine[6], &options->bound, sizeof options->bound);
+    memcpy(&mine[8], &options->floor, sizeof options->floor);
     if (options->has_fill) memcpy(&mine[7], &options->fill, sizeof options->fill);
     mine[1] |= (uint64_t)(options->has_fill != 0) << 32;
-    for (int i = 0; i < field->ndim; i++) mine[8 + i] = field->dims[i];
+    for (int i = 0; i < field->ndim; i++) mine[9 + i] = field->dims[i];
     MPI_Allreduce(mine, least, N, MPI_UINT64_T, MPI_MIN, comm);
     MPI_Allreduce(mine, most, N, MPI_UINT64_T, MPI_MAX, comm);
     return memcmp(least, most, sizeof least) == 0 ? CSZ_OK : CSZ_ERROR_ARGUMENT;
@@ -522,6 +524,7 @@ static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz
 static csz_status make_plan(compression *c, csz_bound_mode mode, const csz_value_range *range) {
     csz_options o = c->options;
     o.bound_mode = mode;
+    if (mode != CSZ_BOUND_PWR) o.floor = 0;
     csz_plan_destroy(c->plan);
     c->plan = NULL;
     csz_status status = csz_plan_create(&c->plan, c->field, &o, range);

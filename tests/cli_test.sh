@@ -250,7 +250,7 @@ for type in f32 f64; do
 done
 holds "the default output of decompress is the name without .csz" bash -c "mv d1.f32 kept &&
     '$csz' decompress d1.f32.csz && '$csz' compare kept d1.f32 -t f32 -d 5000 --bound 1e-3 && mv kept d1.f32"
-for mode in abs rel psnr; do
+for mode in abs rel psnr pwr; do
     bound=$([[ $mode == psnr ]] && echo 60 || echo 1e-2)
     holds "-m $mode verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m $mode -e $bound -o m.csz -f \
         --verify && '$csz' verify d3.f32 m.csz"
@@ -774,6 +774,13 @@ done
 for bound in 1e-300 1e300; do
     holds "bound $bound works" "$csz" compress d3.f32 -t f32 -d 9600 -e $bound -o b.csz -f --verify
 done
+holds "-m pwr --floor verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2 --floor 1e-3 -p auto \
+    --verify -f -o m.csz && '$csz' verify d3.f32 m.csz && '$csz' info m.csz"
+says "info tells a pointwise bound and its floor" '0.01 of each value, or 0.001 absolute' out.txt
+holds "-m pwr analyzes" "$csz" analyze d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2
+refuses 2 'below 1' "a pointwise bound of 1" "$csz" compress d3.f32 -t f32 -d 9600 -m pwr -e 1
+refuses 2 'm pwr' "a floor without -m pwr" "${compress[@]}" --floor 1e-3
+refuses 2 'floor' "a floor of 0" "${compress[@]}" -m pwr --floor 0
 refuses 2 'abs.*rel.*psnr' "an unknown mode" "${compress[@]}" -m max
 refuses 2 'auto.*huffman.*rle' "an unknown workflow" "${compress[@]}" -w lz
 refuses 2 'auto.*cpu.*cuda' "an unknown backend" "${compress[@]}" -b gpu

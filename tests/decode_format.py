@@ -206,6 +206,7 @@ def read_metadata(section, ndims):
 FEATURE_FILL = 1
 FEATURE_FRAME_GRID = 2
 FEATURE_ZSTD = 4
+FEATURE_FLOOR = 8
 
 
 class Header:
@@ -221,9 +222,9 @@ class Header:
 
         require(kind <= 1, "the type is not known")
         require(1 <= ndims <= 4, "the number of dims is not 1 to 4")
-        require(bound_mode in (0, 1, 2, 4), "the bound mode is not known")
-        self.is_exact = bound_mode == 4
-        require(features & ~7 == 0, "the archive has features that are not known")
+        require(bound_mode <= 4, "the bound mode is not known")
+        self.is_pointwise, self.is_exact = bound_mode == 3, bound_mode == 4
+        require(features & ~15 == 0, "the archive has features that are not known")
         require(predictor <= 1, "the predictor is not known")
         self.is_packed = predictor == 1
         require(workflow <= 3, "the workflow is not known")
@@ -233,11 +234,13 @@ class Header:
         self.zstd = bool(features & FEATURE_ZSTD)
 
         needed = 40 + 8 * ndims + 8 * bool(features & FEATURE_FILL) + 16 * bool(features & FEATURE_FRAME_GRID) + 8
+        needed += 8 * bool(features & FEATURE_FLOOR)
         require(self.nbytes >= needed, "the header is too small for what it holds")
-        asked_bound, self.bound = struct.unpack_from("<2d", archive, 24)
+        self.asked_bound, self.bound = struct.unpack_from("<2d", archive, 24)
         if self.is_exact:
             require(archive[24:40] == bytes(16) and predictor == 0 and workflow == 0, "an exact archive has a bound, predictor or workflow")
-        require(self.is_exact or 0 < asked_bound < float("inf"), "the bound asked for is not a finite number above 0")
+        require(not self.is_pointwise or max(self.asked_bound, self.bound) < 1, "a pointwise bound is not below 1")
+        require(self.is_exact or 0 < self.asked_bound < float("inf"), "the bound asked for is not a finite number above 0")
         require(0 <= self.bound < float("inf"), "the bound is not a finite number from 0 up")
         self.dims = struct.unpack_from(f"<{ndims}Q", archive, 40)
         self.nelements = prod(self.dims)
@@ -265,6 +268,11 @@ class Header:
             require(1 <= prod(self.frame_grid) <= 2**20, "the frame grid is not possible")
             require(not self.is_packed or self.frame_grid == aligned_frame_grid(self.frame_grid, self.grid, self.tile),
                     "frames do not begin at multiples of 8")
+            offset += 16
+        self.floor = 0.0
+        if features & FEATURE_FLOOR:
+            self.floor, = struct.unpack_from("<d", archive, offset)
+            require(self.is_pointwise and 0 < self.floor < float("inf"), "the floor is not possible")
         self.ntiles = self.nframes = 0
         if self.nelements:
             self.ntiles = prod(self.grid)
@@ -324,11 +332,16 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
     require(unpacked <= largest_frame(header, first_tile, tiles_zyx), f"frame {number}: it is larger than a raw one")
 
     require(is_pyramid <= header.is_packed and tuning <= 7 * is_pyramid, f"frame {number}: its predictor is not known")
+    books_at = 8 + header.is_packed
+    require(books_at + 3 <= len(words), f"frame {number}: its books do not fit")
+    exponent = signed(words[books_at + 2] >> 16, 16)
+    least, most = ((-1022, 1023) if header.is_f64 else (-126, 127)) if header.is_pointwise else (0, 0)
+    require(least <= exponent <= most, f"frame {number}: its exponent is not possible")
+    header.exponent = exponent
     tiles = Pyramid(header, first_tile, tiles_zyx, tuning).tiles() if is_pyramid else field_tiles(header, first_tile, tiles_zyx)
     ntiles = len(tiles)
     ngroups = ceil_div(ntiles, GROUP)
     require(books_nbytes % 4 == 0, f"frame {number}: the size of the books is not a multiple of 4")
-    books_at = 8 + header.is_packed
     books_end = books_at + books_nbytes // 4
     require(books_end + 3 * ngroups <= len(words), f"frame {number}: its books and index do not fit")
     if header.is_packed:
@@ -437,7 +450,6 @@ class Books:
         require(len(words) >= 3, "the section of books is too small")
         section = struct.pack(f"<{len(words)}I", *words)
         self.kinds = section[:10]
-        require(section[10:12] == b"\0\0", "padding of the books is not zero")
         require(max(self.kinds) <= 16, "the kind of a book is not known")
         stream = BitStream.of_words(words[3:])
         self.explicit = {}
@@ -611,6 +623,7 @@ class Tile:
         self.is_f64, self.rank, self.shape, self.origin = header.is_f64, header.rank, header.tile, origin
         self.may_be_sparse, self.is_exact = header.is_packed, header.is_exact
         self.step = step_of_bound(bound, header.is_f64)
+        self.pointwise = Pointwise(header, bound) if header.is_pointwise else None
         self.inside = tuple(min(t, n - o) for t, n, o in zip(self.shape, extents, origin))
         self.value_nwords = 2 if self.is_f64 else 1
 
@@ -981,6 +994,13 @@ def values_of_deltas(tile, u, order, class_nbits, base):
     partial_sums(tile, u, order)
     quantum_nbits = 64 if tile.is_f64 else 32
     quanta = [signed(signed(x, class_nbits) + base, quantum_nbits) for x in u]
+    return values_of_quanta(tile, quanta)
+
+
+def values_of_quanta(tile, quanta):
+    if tile.pointwise:
+        tile.octaves = [tile.pointwise.R(tile.pointwise.R(float(q)) * tile.pointwise.step_octaves) for q in quanta]
+        return array("Q" if tile.is_f64 else "I", map(tile.pointwise.of_quantum, quanta))
     if tile.is_f64:
         return tile.bits(array("d", [float(q) * tile.step for q in quanta]))
     # A product of two floats is exact in double precision, so that storing it in an array of floats rounds once.
@@ -1127,11 +1147,13 @@ class LatticeTile(Tile):
     def restore(self, codes, order, class_nbits, base):
         if self.lattice.coarser is None:
             bits = super().restore(codes, order, class_nbits, base)
-            self.keep(array("d" if self.is_f64 else "f", bits.tobytes()))
+            self.keep(self.octaves if self.pointwise else array("d" if self.is_f64 else "f", bits.tobytes()))
             return bits
         require(order == 0 and class_nbits == 16 and base == 0, "a tile of a lattice has a base, an order or a class")
         values = self.interpolate([codes[number] for number in lattice_codes(self.rank, self.shape, tuple(self.inside))])
         self.keep(values)
+        if self.pointwise:
+            return array("Q" if self.is_f64 else "I", map(self.pointwise.of_octaves, values))
         return self.bits(array("d" if self.is_f64 else "f", values))
 
     def restore_nothing(self):
@@ -1206,6 +1228,58 @@ class LatticeTile(Tile):
                     values[e] = value
                 known[zyx] = value
         return values
+
+
+# ---- 11. Pointwise bounds --------------------------------------------------------------------------------
+
+POWER = {False: ("0x1.5bba14p-10", "0x1.3cea88p-7", "0x1.c6b752p-5", "0x1.ebf9bcp-3", "0x1.62e42ap-1"),
+         True: ("0x1.c3bd650fc2983p-36", "0x1.e8cac7351bb22p-32", "0x1.e4cf5158b8ec7p-28", "0x1.b5253d395e7c1p-24",
+                "0x1.62c0223a5c822p-20", "0x1.ffcbfc588b0c5p-17", "0x1.430912f86c786p-13", "0x1.5d87fe78a6730p-10",
+                "0x1.3b2ab6fba4e77p-7", "0x1.c6b08d704a0bfp-5", "0x1.ebfbdff82c58ep-3", "0x1.62e42fefa39efp-1")}
+
+
+class Pointwise:
+    """From logarithms to the bits of values, in a lattice of this bound of logarithms."""
+
+    def __init__(self, header, bound):
+        self.is_f64, self.k = header.is_f64, header.exponent
+        self.R = (lambda x: x) if self.is_f64 else (lambda x: c_float(x).value)
+        self.nbits, self.mantissa, self.N = (64, 52, 40) if self.is_f64 else (32, 23, 22)
+        one = 2.0**self.N
+        self.S = int(2 * bound * one)
+        self.step_octaves = self.R(self.S * 2.0**-self.N)
+        self.C, self.theta, self.slope = 1 << self.N, 1 << (self.N - 1), 0.0
+        self.powers = [float.fromhex(c) for c in POWER[self.is_f64]]
+        if header.floor and bound:
+            octave = min(header.floor, 2.0**(1021 if self.is_f64 else 125)) / (bound + 4 / one)
+            quotient, = struct.unpack("<Q", struct.pack("<d", header.floor / header.asked_bound))
+            if (quotient >> 52) - 1023 >= (-960 if self.is_f64 else -100) and 2.0**self.k < 2 * octave:
+                self.C = self.theta = max(1, int(2.0**self.k / octave * one))
+                self.slope = self.R(octave / one)
+
+    def bits(self, value):
+        return struct.unpack("<Q", struct.pack("<d", value))[0] if self.is_f64 else struct.unpack("<I", struct.pack("<f", value))[0]
+
+    def of_quantum(self, q):
+        return self.of_logarithm(signed(q * self.S, self.nbits))
+
+    def of_octaves(self, t):
+        limit = 2047 if self.is_f64 else 480
+        a = abs(t) * 2.0**self.N if -limit < t < limit else 0.0
+        a = round(a) if self.is_f64 else int(self.R(a + 0.5))
+        return self.of_logarithm(-a if t < 0 else a)
+
+    def of_logarithm(self, T):
+        R, a, sign = self.R, abs(T), int(T < 0) << (self.nbits - 1)
+        if a < self.theta:
+            return self.bits(R(a * self.slope)) | sign if self.slope else 0
+        n = (a - self.C + (1 << (self.N - 1))) >> self.N
+        f = (a - self.C - (n << self.N)) * 2.0**-self.N
+        p = self.powers[0]
+        for c in self.powers[1:] + [1.0]:
+            p = R(R(p * f) + c)
+        bits = self.bits(p) + ((n + self.k) << self.mantissa)
+        return bits & ((1 << (self.nbits - 1)) - 1) | sign
 
 
 def main(arguments):

@@ -6,6 +6,8 @@
 #ifndef CSZ_TESTS_EXHAUSTIVE_H
 #define CSZ_TESTS_EXHAUSTIVE_H
 
+#include <math.h>
+
 #include "core/base.h"
 
 /*
@@ -23,7 +25,12 @@
         5e-324, 0x1.fffffffffffffp-1023, 0x1p-1022, 0x1.0000000000001p-1022, 1e-300, 1e-30, 1e-10, 0.001, \
             0x1p-10, 0x1.0000000000001p-10, 0.1, 1.0, 1.7, 1e10, 1e300, 1e308                             \
     }
-enum { EXHAUSTIVE_N_F32 = 18, EXHAUSTIVE_N_F64 = 16, EXHAUSTIVE_NEIGHBOURS = 5 };
+/* Pointwise bounds: from below what logarithms resolve to nearly 1, each with a floor. */
+#define EXHAUSTIVE_SHARES \
+    { 0.001, 0.1, 1e-5, 0.9, 0x1.0000000000001p-10, 1e-2, 1e-4, 2e-6, 1e-7, 0.5 }
+#define EXHAUSTIVE_FLOORS \
+    { 0, 0, 0, 0, 1e-30, 1e-3, 0, 1e-42, 1e-20, 3e38 }
+enum { EXHAUSTIVE_N_F32 = 18, EXHAUSTIVE_N_F64 = 16, EXHAUSTIVE_N_SHARES = 10, EXHAUSTIVE_NEIGHBOURS = 5 };
 
 /* 0, the largest and the smallest, a NaN, a denormal */
 CSZ_FN uint32_t exhaustive_neighbour(uint32_t k) {
@@ -53,6 +60,31 @@ CSZ_FN int exhaustive_exceeds(double a, double b, double bound) {
     return !(s <= bound) || (s == bound && e > 0);
 }
 
+/* 1 if |a - b| > share * |a| for the exact numbers, share below 1; small ones are scaled against underflow.
+ */
+CSZ_FN int exhaustive_exceeds_share(double a, double b, double share) {
+    const double size = a < 0 ? -a : a,
+                 scale = size < 0x1p-400 && b < 0x1p-400 && b > -0x1p-400 ? 0x1p600 : 1;
+    a *= scale;
+    b *= scale;
+    double s = a - b, t = s - a, e = (a - (s - t)) - (b + t);
+    const double p = share * (size * scale), lost = fma(share, size * scale, -p);
+    if (s < 0) {
+        s = -s;
+        e = -e;
+    }
+    if (s > 2 * p || p > 2 * s) return s > p;
+    const double d = lost - e, u = d - lost, rest = (lost - (d - u)) - (e + u); /* s - p is exact */
+    return s - p > d || (s - p == d && rest < 0);
+}
+
+/* 1 if a value came back as it may not under a pointwise bound; zeros come back as they are, or within the
+ * floor. */
+CSZ_FN int exhaustive_violates_share(double was, double is, double share, double floor) {
+    if (floor > 0 && !exhaustive_exceeds(was, is, floor)) return 0;
+    return was == 0 ? csz_bits_f64(was) != csz_bits_f64(is) : exhaustive_exceeds_share(was, is, share);
+}
+
 /* 1 if the bits of a float came back as they may not: specials and -0.0 bit for bit, others finite and within
  * the bound. */
 CSZ_FN int exhaustive_violates_f32(uint32_t was, uint32_t is, double bound) {
@@ -66,6 +98,20 @@ CSZ_FN int exhaustive_violates_f64(uint64_t was, uint64_t is, double bound) {
     if ((was & exponent) == exponent || was == 0x8000000000000000ull) return was != is;
     if ((is & exponent) == exponent) return 1;
     return exhaustive_exceeds(csz_f64_bits(was), csz_f64_bits(is), bound);
+}
+
+/* The same for a pointwise bound. */
+CSZ_FN int exhaustive_violates_share_f32(uint32_t was, uint32_t is, double share, double floor) {
+    if ((was & 0x7F800000u) == 0x7F800000u || was == 0x80000000u) return was != is;
+    if ((is & 0x7F800000u) == 0x7F800000u) return 1;
+    return exhaustive_violates_share((double)csz_f32_bits(was), (double)csz_f32_bits(is), share, floor);
+}
+
+CSZ_FN int exhaustive_violates_share_f64(uint64_t was, uint64_t is, double share, double floor) {
+    const uint64_t exponent = 0x7FF0000000000000ull;
+    if ((was & exponent) == exponent || was == 0x8000000000000000ull) return was != is;
+    if ((is & exponent) == exponent) return 1;
+    return exhaustive_violates_share(csz_f64_bits(was), csz_f64_bits(is), share, floor);
 }
 
 #endif

@@ -112,6 +112,18 @@ noisy    f64 10x40         -e 2e-2
 wide     f32 300           -e 1e-3
 sparse   f64 1000          -e 1e-6 -w huffman
 constant f32 40x50         -e 1e-3 -m rel
+smooth   f32 20x30x40      -e 1e-2 -m pwr
+noisy    f64 90x91         -e 1e-3 -m pwr
+special  f32 97x131        -e 1e-3 -m pwr
+wide     f32 21x22x23      -e 1e-4 -m pwr --floor 1e-6
+special  f64 19x21x53      -e 1e-2 -m pwr --floor 1e-2
+islands  f32 25x41x37      -e 1e-2 -m pwr --fill 1e20
+tiny     f32 70x71         -e 1e-2 -m pwr
+constant f64 30x30x30      -e 1e-9 -m pwr
+zero     f32 100x100       -e 1e-3 -m pwr
+smooth   f32 20x30x40      -e 1e-2 -m pwr -p pyramid
+smooth   f64 61x127        -e 1e-3 -m pwr -p pyramid --floor 1e-3
+special  f32 97x131        -e 1e-3 -m pwr -p pyramid
 smooth   f32 20x30x40      -e 1e-2 -p pyramid
 smooth   f32 40x50x60      -e 3e-2 -p pyramid
 smooth   f64 17x33x65      -e 1e-4 -p pyramid

@@ -2,12 +2,12 @@
 /*
  * soak_exhaustive.c: every float there is, compressed and restored through the interface, is within the
  * bound, for each of the bounds of exhaustive.h: once among its neighbours in the order of bits, once behind
- * a value meant to disturb.  Doubles by samples: boundary patterns and random ones. Threads take blocks of
- * patterns, each with a context of its own.  --short takes every 4099th block's first values, for `make
- * test`.
+ * a value meant to disturb.  The same for pointwise bounds.  Doubles by samples: boundary patterns and random
+ * ones. Threads take blocks of patterns, each with a context of its own.  --short takes every 4099th block's
+ * first values, for `make test`.
  *
  *     soak_exhaustive [--short] [--threads N] [--bounds 1e-3,0.1] [--rounds 0..5] [--f64 PATTERNS] [--only
- * f32|f64]
+ * f32|f64|pwr]
  */
 #include "support.h"
 
@@ -26,6 +26,8 @@ enum { BLOCK_N = 1 << 21, SHORT_BLOCK_N = 1 << 14, MOST_THREADS = 256 };
 
 typedef struct job {
     double bound;
+    int is_pointwise; /* with this floor, or none */
+    double floor;
     int round;                             /* -1: patterns alone */
     csz_type type;                         /* f64: random patterns */
     uint64_t nblocks, block_n, block_step; /* patterns of block k begin at k * block_step */
@@ -74,7 +76,16 @@ static void fill_block(const job *j, void *data, uint64_t block, uint64_t n) {
 /* The quick comparison is right where it says yes; the others are looked at one by one. */
 static uint64_t count_violations(const job *j, const void *was, const void *is, uint64_t n) {
     uint64_t violations = 0, doubtful = 0;
-    if (j->type == CSZ_F32) {
+    if (j->is_pointwise) {
+        for (uint64_t i = 0; i < n; i++)
+            violations +=
+                (uint64_t)(j->type == CSZ_F32
+                               ? exhaustive_violates_share_f32(((const uint32_t *)was)[i],
+                                                               ((const uint32_t *)is)[i], j->bound, j->floor)
+                               : exhaustive_violates_share_f64(((const uint64_t *)was)[i],
+                                                               ((const uint64_t *)is)[i], j->bound,
+                                                               j->floor));
+    } else if (j->type == CSZ_F32) {
         const float *a = was, *b = is;
         for (uint64_t i = 0; i < n; i++) doubtful += !(fabs((double)a[i] - (double)b[i]) < j->bound);
         for (uint64_t i = 0; i < n; i++) {
@@ -98,6 +109,8 @@ static void *worker_main(void *p) {
     csz_options o;
     csz_options_init(&o);
     o.bound = j->bound;
+    if (j->is_pointwise) o.bound_mode = CSZ_BOUND_PWR;
+    o.floor = j->floor;
     o.threads = 1;
     o.backend = CSZ_BACKEND_CPU;
     csz_field field = {.type = j->type, .ndim = 1, .dims = {n}};
@@ -184,10 +197,36 @@ static void prove_f64(totals *sum, double bound, uint64_t npatterns, int index, 
     sum->violations += t.violations;
 }
 
+/* Floats and doubles under a pointwise bound. */
+static void prove_share(totals *sum, int index, int is_short, uint64_t n_f64, int nthreads) {
+    static const double shares[] = EXHAUSTIVE_SHARES, floors[] = EXHAUSTIVE_FLOORS;
+    double start = seconds();
+    totals all = {0, 0};
+    for (int k = -1; k < 2; k++) {
+        job j = {.bound = shares[index], .is_pointwise = 1, .floor = floors[index], .type = CSZ_F32};
+        j.round = k < 0 ? -1 : (k + index) % 5;
+        j.block_n = is_short ? SHORT_BLOCK_N : BLOCK_N;
+        j.nblocks = is_short ? 31 : (1ull << 32) / BLOCK_N;
+        j.block_step = is_short ? (1ull << 32) / 31 + (uint64_t)index * 3 : BLOCK_N;
+        if (k == 1) { /* doubles */
+            j.type = CSZ_F64;
+            j.block_n = n_f64 < BLOCK_N ? n_f64 : BLOCK_N;
+            j.nblocks = (n_f64 + j.block_n - 1) / j.block_n;
+        }
+        run(&j, nthreads);
+        add(&all, &j);
+    }
+    printf("pointwise bound %-22.17g floor %-8g %llu patterns: %llu violations, %.1f s\n", shares[index],
+           floors[index], all.patterns, all.violations, seconds() - start);
+    fflush(stdout);
+    sum->patterns += all.patterns;
+    sum->violations += all.violations;
+}
+
 int main(int argc, char **argv) {
     double f32[64] = {0};
     const double all_f32[] = EXHAUSTIVE_BOUNDS_F32, all_f64[] = EXHAUSTIVE_BOUNDS_F64;
-    int n_f32 = EXHAUSTIVE_N_F32, is_short = 0, nrounds = 1, want_f32 = 1, want_f64 = 1;
+    int n_f32 = EXHAUSTIVE_N_F32, is_short = 0, nrounds = 1, want_f32 = 1, want_f64 = 1, want_pwr = 1;
     long nthreads = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t n_f64 = 1ull << 30;
     _Static_assert(sizeof all_f32 / sizeof all_f32[0] == EXHAUSTIVE_N_F32, "bounds");
@@ -209,15 +248,16 @@ int main(int argc, char **argv) {
             n_f64 = strtoull(value, NULL, 10);
         } else if (strcmp(argv[i - 1], "--only") == 0) {
             want_f32 = strcmp(value, "f32") == 0;
-            want_f64 = !want_f32;
+            want_f64 = strcmp(value, "f64") == 0;
+            want_pwr = strcmp(value, "pwr") == 0;
         } else if (strcmp(argv[i - 1], "--bounds") == 0) {
             char *at = argv[i];
             for (n_f32 = 0; *at && n_f32 < 64; at += *at == ',') f32[n_f32++] = strtod(at, &at);
         } else {
-            fprintf(
-                stderr,
-                "usage: %s [--short] [--threads N] [--bounds A,B] [--rounds N] [--f64 N] [--only f32|f64]\n",
-                argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--short] [--threads N] [--bounds A,B] [--rounds N] [--f64 N] [--only "
+                    "f32|f64|pwr]\n",
+                    argv[0]);
             return 2;
         }
     }
@@ -230,7 +270,11 @@ int main(int argc, char **argv) {
         exhaustive_violates_f32(0, 0x3F800000u, 1) || !exhaustive_violates_f32(0, 0x3F800000u, below) ||
         !exhaustive_violates_f32(0x7FC00000u, 0x7FC00001u, 1) ||
         !exhaustive_violates_f32(0x80000000u, 0, 1) ||
-        !exhaustive_violates_f64(0, 0x7FF0000000000000ull, 1e308)) {
+        !exhaustive_violates_f64(0, 0x7FF0000000000000ull, 1e308) ||
+        exhaustive_violates_share(1, 1.25, 0.25, 0) || exhaustive_violates_share(5e-324, 5e-324, 1e-3, 0) ||
+        !exhaustive_violates_share(1, 1.25, 0x1.fffffffffffffp-3, 0) ||
+        !exhaustive_violates_share(5e-324, 1e-323, 0.9, 0) || !exhaustive_violates_share(0, 5e-324, 0.9, 0) ||
+        exhaustive_violates_share(0, 1e-3, 0.1, 1e-3) || !exhaustive_violates_share(-1, 1, 0.9, 0)) {
         fprintf(stderr, "the judge errs\n");
         return 1;
     }
@@ -239,6 +283,8 @@ int main(int argc, char **argv) {
     for (int b = 0; want_f32 && b < n_f32; b++) prove_f32(&sum, f32[b], is_short, nrounds, b, (int)nthreads);
     for (int b = 0; want_f64 && b < EXHAUSTIVE_N_F64; b++)
         prove_f64(&sum, all_f64[b], n_f64 / EXHAUSTIVE_N_F64, b, (int)nthreads);
+    for (int b = 0; want_pwr && b < (is_short ? 5 : EXHAUSTIVE_N_SHARES); b++)
+        prove_share(&sum, b, is_short, n_f64 / EXHAUSTIVE_N_F64, (int)nthreads);
     printf("cpu, %ld threads: %llu patterns, %llu violations, %.1f s\n", nthreads, sum.patterns,
            sum.violations, seconds() - start);
     return sum.violations != 0;

@@ -78,7 +78,8 @@ static void make_metadata(csz_options *options) {
 }
 
 static void parse(golden *g, const char *line) {
-    static const char *const types[] = {"f32", "f64"}, *const modes[] = {"abs", "rel", "psnr", "", "exact"};
+    static const char *const types[] = {"f32", "f64"}, *const modes[] = {"abs", "rel", "psnr", "pwr",
+                                                                         "exact"};
     static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle", "pyramid", "metadata"};
     char type[8], dims[64], kind[16], mode[8], workflow[16], bound[32], fill[32];
     unsigned long long seed, archive_sum, values_sum;

@@ -145,9 +145,9 @@ static void print_sizes(const csz_analysis *a, const char *option, const csz_wor
     }
 }
 
-static void print_bound(const csz_analysis *a, csz_bound_mode mode) {
+static void print_bound(const csz_analysis *a, csz_bound_mode mode, double floor) {
     const csz_statistics *s = &a->statistics;
-    csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs};
+    csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs, .floor = floor};
     char bound[CLI_BOUND_TEXT_NBYTES];
     printf("\nbound %s: %llu of %llu values looked at, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
            (unsigned long long)a->nelements_counted, (unsigned long long)a->nelements,
@@ -193,7 +193,7 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
         char dims[CLI_DIMS_TEXT_NBYTES];
         printf("%s, %s of %s, analysed in %.3g s\n", field->input.name, cli_dims_text(dims, &field->field),
                cli_type_names[field->field.type], seconds);
-        for (int i = 0; i < n; i++) print_bound(&analyses[i], mode);
+        for (int i = 0; i < n; i++) print_bound(&analyses[i], mode, arguments->options.floor);
         return;
     }
     cli_report report;

@@ -89,7 +89,7 @@ static csz_status verify_frame(compression *c, int worker, uint64_t i, const voi
                              stored_nbytes, c->plan, i, NULL, NULL, &c->workers.options);
     if (status == CSZ_OK)
         status = cli_metrics_compare(&part, values, restored, c->source.field.type, &frame, &c->shape,
-                                     c->info.bound_abs, &c->arguments->options);
+                                     cli_metrics_bound(&c->info), &c->arguments->options);
     if (status != CSZ_OK) return status;
     pthread_mutex_lock(&c->mutex);
     csz_metrics_join(&c->metrics, sizeof c->metrics, &part);
@@ -159,6 +159,7 @@ static int make_plan(compression *c) {
 static int make_workers(compression *c, const cli_output *output) {
     csz_options options = c->arguments->options;
     if (options.bound_mode != CSZ_BOUND_EXACT) options.bound_mode = CSZ_BOUND_ABS;
+    options.floor = 0;
     csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, NULL);
     if (planned == CSZ_OK) planned = csz_plan_layout(&c->shape, sizeof c->shape, c->plan);
     if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);
@@ -333,9 +334,9 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
         fprintf(stream, "%s -> %s: %s -> %s, ratio %.2f", cli_input_name(report->input_path),
                 cli_output_name(output), cli_nbytes_text(in, (double)report->nbytes_in),
                 cli_nbytes_text(out, (double)report->nbytes_out), cli_ratio(report->info));
-        if (report->metrics)
-            fprintf(stream, ", largest error %.4g of %.4g allowed", report->metrics->max_abs_error,
-                    report->info->bound_abs);
+        if (report->metrics) fprintf(stream, ", largest error %.4g", report->metrics->max_abs_error);
+        if (report->metrics && report->info->bound_mode != CSZ_BOUND_PWR)
+            fprintf(stream, " of %.4g allowed", report->info->bound_abs);
         fputc('\n', stream);
         return;
     }
@@ -350,7 +351,7 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
     fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
             cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_in / elapsed : 0));
     if (report->metrics)
-        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_abs, "  ");
+        cli_report_metrics(stream, report->metrics, report->field, cli_report_bound(report->info), "  ");
 }
 
 static void print_report(const compression *c, const cli_output *output) {
@@ -375,7 +376,7 @@ static void print_report(const compression *c, const cli_output *output) {
             note_target(c, &info);
         else
             cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
-        if (info.bound_mode == CSZ_BOUND_ABS && !c->targeted)
+        if (!cli_is_ranged(info.bound_mode) && !c->targeted)
             (void)check_fill(c); /* a note: every value keeps its bound */
     }
     if (c->arguments->json) {

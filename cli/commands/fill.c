@@ -19,7 +19,7 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
     snprintf(what, sizeof what,
              "has %s in about %.3g%%%s of its values, far outside the others (%.4g to %.4g)", value,
              100 * suspect->share, second, suspect->low, suspect->high);
-    if (options->bound_mode == CSZ_BOUND_ABS) {
+    if (options->bound_mode == CSZ_BOUND_ABS || options->bound_mode == CSZ_BOUND_PWR) {
         cli_note("note: %s %s; give --fill %s if it marks missing values, to have it back exactly, or --fill "
                  "none if it is data",
                  name, what, value);

@@ -19,13 +19,13 @@ enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
     printf(
-        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|exact] [--var T=0.01abs,q=1e-4rel] "
+        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--var T=0.01abs,q=1e-4rel] "
         "[--skip "
         "NAME]\n"
         "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|auto|none] [--dry-run] [--json] "
         "[-f] "
         "[-q]\n"
-        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|exact] [-p lorenzo|pyramid|auto] "
+        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [-p lorenzo|pyramid|auto] "
         "[-w auto|huffman|rle|rle+vle]\n"
         "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
         "[--json]\n"

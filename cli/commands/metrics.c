@@ -27,6 +27,10 @@ uint64_t cli_metrics_worst(const csz_metrics *m, double bound) {
     return m->special_violations && !is_broken ? m->special_index : m->max_abs_index;
 }
 
+double cli_metrics_bound(const csz_info *info) {
+    return info->bound_mode == CSZ_BOUND_PWR ? info->bound : info->bound_abs;
+}
+
 void cli_metrics_init(csz_metrics *m) {
     const csz_metrics nothing = {.n = 0};
     *m = nothing;
@@ -35,6 +39,7 @@ void cli_metrics_init(csz_metrics *m) {
 
 int cli_metrics_miss(char text[CLI_MISS_TEXT_NBYTES], const csz_metrics *m, const csz_info *info) {
     text[0] = '\0';
+    if (info->bound_mode == CSZ_BOUND_PWR) return 0; /* violations tell */
     if (info->bound_mode == CSZ_BOUND_PSNR) {
         if (m->psnr >= info->bound) return 0;
         snprintf(text, CLI_MISS_TEXT_NBYTES, "a PSNR of %.9g dB, and %.9g dB were asked for", m->psnr,

@@ -13,6 +13,9 @@ csz_status cli_metrics_compare(csz_metrics *part, const void *a, const void *b, 
 /* Of nothing, to which csz_metrics_join adds. */
 void cli_metrics_init(csz_metrics *metrics);
 
+/* What csz_compare holds an archive's values to, with the archive's mode and floor in the options. */
+double cli_metrics_bound(const csz_info *info);
+
 /* The element to show: of the largest error above the bound; else the first special one that differs; else of
  * the largest error. */
 uint64_t cli_metrics_worst(const csz_metrics *metrics, double bound);

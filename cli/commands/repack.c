@@ -50,7 +50,7 @@ static int parse_var(cli_repack *r, const char *word) {
         break;
     }
     return cli_fail_usage(
-        "'%s' is no variable with a bound; give NAME=NUMBER and abs, rel or psnr, or NAME=exact, such "
+        "'%s' is no variable with a bound; give NAME=NUMBER and abs, rel, psnr or pwr, or NAME=exact, such "
         "as --var T=0.01abs,q=1e-4rel,p=exact",
         word);
 }
@@ -101,8 +101,8 @@ static void print_table(const cli_repack *r) {
         }
         if (v->options.bound_mode == CSZ_BOUND_EXACT)
             snprintf(bound, sizeof bound, "exact");
-        else if (v->options.bound_mode == CSZ_BOUND_ABS)
-            snprintf(bound, sizeof bound, "%.4g abs", v->bound_abs);
+        else if (!cli_is_ranged(v->options.bound_mode))
+            snprintf(bound, sizeof bound, "%.4g %s", v->bound_abs, cli_mode_names[v->options.bound_mode]);
         else
             snprintf(bound, sizeof bound, "%.4g %s = %.4g", v->options.bound,
                      cli_mode_names[v->options.bound_mode], v->bound_abs);

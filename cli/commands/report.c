@@ -58,12 +58,21 @@ const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *inf
     else if (info->bound_abs == 0)
         snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = exact", info->bound,
                  cli_name_of(info->bound_mode, cli_mode_names));
+    else if (info->bound_mode == CSZ_BOUND_PWR && info->floor > 0)
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g of each value, or %.9g absolute", info->bound,
+                 info->floor);
+    else if (info->bound_mode == CSZ_BOUND_PWR)
+        snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g of each value", info->bound);
     else if (info->bound_mode == CSZ_BOUND_ABS && info->bound_abs == info->bound)
         snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g absolute", info->bound);
     else
         snprintf(text, CLI_BOUND_TEXT_NBYTES, "%.9g %s = %.9g absolute", info->bound,
                  cli_name_of(info->bound_mode, cli_mode_names), info->bound_abs);
     return text;
+}
+
+double cli_report_bound(const csz_info *info) {
+    return info->bound_mode == CSZ_BOUND_PWR ? INFINITY : info->bound_abs;
 }
 
 static void write_fill(cli_json *json, const csz_info *info) {
@@ -119,7 +128,9 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     cli_json_string(json, "bound_mode",
                     has_bound ? cli_name_of(info ? info->bound_mode : CSZ_BOUND_ABS, cli_mode_names) : NULL);
     cli_json_double(json, "bound", info ? info->bound : report->compare_bound);
-    cli_json_double(json, "bound_abs", info ? info->bound_abs : report->compare_bound);
+    const int is_pointwise = info && info->bound_mode == CSZ_BOUND_PWR;
+    cli_json_double(json, "bound_abs", is_pointwise ? NAN : info ? info->bound_abs : report->compare_bound);
+    cli_json_double(json, "floor", is_pointwise && info->floor > 0 ? info->floor : NAN);
     cli_json_string(json, "workflow", info ? cli_name_of(info->workflow, cli_workflow_names) : NULL);
     cli_json_string(json, "backend", report->backend);
     write_fill(json, info);
@@ -128,7 +139,7 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     else
         cli_json_null(json, "zstd");
     cli_json_double(json, "seconds", report->seconds);
-    write_metrics(json, report->metrics, info ? info->bound_abs : report->compare_bound);
+    write_metrics(json, report->metrics, info ? cli_report_bound(info) : report->compare_bound);
     if (report->metrics && has_bound) {
         char miss[CLI_MISS_TEXT_NBYTES];
         cli_json_bool(json, "bound_kept",
@@ -155,7 +166,7 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
                         const char *indent) {
     const uint64_t worst = cli_metrics_worst(metrics, bound);
     fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
-    if (bound >= 0) fprintf(stream, " of %.9g allowed", bound);
+    if (bound >= 0 && !isinf(bound)) fprintf(stream, " of %.9g allowed", bound);
     if (metrics->max_abs_error > 0 && metrics->violations == 0) {
         fputs(", at ", stream);
         print_index(stream, worst, field);
@@ -165,7 +176,7 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
     if (bound >= 0) {
         fprintf(stream, "%sviolations     %llu of %llu elements", indent,
                 (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
-        if (metrics->violations > 0) {
+        if (metrics->violations > 0 && (!isinf(bound) || metrics->special_violations)) {
             fputs(", the worst at ", stream);
             print_index(stream, worst, field);
         }

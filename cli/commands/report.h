@@ -31,6 +31,9 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report);
 /* "ratio 20.31, 1.576 bits a value", without a newline. */
 void cli_report_size(FILE *stream, const csz_info *info);
 
+/* The absolute bound to report errors against; infinite where a bound is pointwise. */
+double cli_report_bound(const csz_info *info);
+
 /* Lines of text about the comparison, each with the indent. */
 void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
                         const char *indent);

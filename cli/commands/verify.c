@@ -48,6 +48,7 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     options.has_fill = v->archive.info.has_fill;
     options.fill = v->archive.info.fill;
     options.bound_mode = v->archive.info.bound_mode;
+    options.floor = v->archive.info.floor;
     csz_plan_frame(&frame, v->archive.plan, i);
     *out_nbytes = 0;
     double begin = cli_seconds_now();
@@ -56,7 +57,7 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
                              in_nbytes, v->archive.plan, i, NULL, NULL, &v->workers.options);
     if (status != CSZ_OK) return cli_archive_source_fail(&v->archive, status);
     status = cli_metrics_compare(&part, in, out, v->archive.info.field.type, &frame, &v->archive.shape,
-                                 v->archive.info.bound_abs, &options);
+                                 cli_metrics_bound(&v->archive.info), &options);
     v->workers.seconds[worker] += cli_seconds_now() - begin;
     v->workers.backend = csz_context_backend(context);
     if (status != CSZ_OK) return cli_fail_status(status, "compare", v->original.stream.name);
@@ -118,8 +119,8 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
                cli_bound_text(bound, &archive->info), metrics->violations || v->miss[0] ? "BROKEN" : "kept");
-        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_abs, "  ");
-        if (archive->info.bound_abs > 0)
+        cli_report_metrics(stdout, metrics, &original->field, cli_report_bound(&archive->info), "  ");
+        if (archive->info.bound_abs > 0 && archive->info.bound_mode != CSZ_BOUND_PWR)
             printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
         if (arguments->verbose) cli_workers_print(stdout, &v->workers, &archive->info);
         return;

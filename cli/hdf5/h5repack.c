@@ -535,7 +535,7 @@ static int predict(repacking *p, cli_repack_variable *v) {
     if (status == CLI_DONE && (dataset < 0 || !move_piece(values, &at, memory_type(v), dataset, 0)))
         status = fail_read(p, v->path);
     csz_options options = v->options;
-    options.bound_mode = CSZ_BOUND_ABS;
+    if (options.bound_mode != CSZ_BOUND_PWR) options.bound_mode = CSZ_BOUND_ABS;
     if (status == CLI_DONE) {
         const csz_status analyzed =
             csz_analyze(context, a, sizeof *a, &v->bound_abs, 1, values, &field, &options, 0);
@@ -675,6 +675,7 @@ static hid_t filtered(const cli_repack_variable *v, hid_t from) {
     csz_hdf5_settings_init(&settings);
     settings.bound = v->bound_abs;
     settings.is_exact = v->options.bound_mode == CSZ_BOUND_EXACT;
+    if (v->options.bound_mode == CSZ_BOUND_PWR) settings.bound_mode = CSZ_BOUND_PWR;
     settings.workflow = v->options.workflow;
     settings.predictor = v->options.predictor;
     settings.fill = v->options.has_fill ? CSZ_HDF5_FILL_GIVEN : CSZ_HDF5_FILL_NONE;

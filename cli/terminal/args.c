@@ -100,10 +100,19 @@ static int apply_compare_bound(cli_arguments *arguments, const char *value) {
 
 static int apply_mode(cli_arguments *arguments, const char *value) {
     int mode = CSZ_BOUND_RATIO;
-    if (strcmp(value, "ratio") != 0 && (!*value || !cli_parse_name(&mode, value, cli_mode_names)))
-        return cli_fail_usage("mode '%s' is unknown; give -m abs, rel, psnr, exact or ratio", value);
+    if (strcmp(value, "ratio") != 0 && !cli_parse_name(&mode, value, cli_mode_names))
+        return cli_fail_usage("mode '%s' is unknown; give -m abs, rel, psnr, pwr, exact or ratio", value);
     arguments->options.bound_mode = (csz_bound_mode)mode;
     arguments->has_mode = 1;
+    return CLI_DONE;
+}
+
+static int apply_floor(cli_arguments *arguments, const char *value) {
+    double floor;
+    if (!cli_parse_double(&floor, value) || !(floor > 0) || !isfinite(floor))
+        return cli_fail_usage("floor '%s' is not a finite number above 0; give one, such as --floor 1e-6",
+                              value);
+    arguments->options.floor = floor;
     return CLI_DONE;
 }
 
@@ -351,12 +360,15 @@ static const option_row rows[] = {
     {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
      "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
     {CLI_COMPRESS, 'm', "mode", NULL, "NAME", apply_mode,
-     "meaning of -e: abs (default), rel: times (max - min), psnr, ratio to reach; exact: no -e, all bits "
-     "kept"},
+     "meaning of -e: abs (default), rel: times (max - min), psnr, pwr: times each |value|, ratio to reach; "
+     "exact: no -e, all bits kept"},
     {(ENCODES & ~CLI_COMPRESS) | CLI_HDF5 | CLI_REPACK, 'm', "mode", NULL, "NAME", apply_mode,
-     "meaning of the bound: abs (default), rel: times (max - min), psnr; exact: no -e, all bits kept"},
-    {CLI_ANALYZE, 'm', "mode", NULL, "abs|rel|psnr", apply_mode,
-     "meaning of the bound: absolute (default), times (max - min), PSNR"},
+     "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; exact: no "
+     "-e, all bits kept"},
+    {CLI_ANALYZE, 'm', "mode", NULL, "abs|rel|psnr|pwr", apply_mode,
+     "meaning of the bound: absolute (default), times (max - min), PSNR, times each |value|"},
+    {BOUNDED, 0, "floor", NULL, "A", apply_floor,
+     "with -m pwr: values may also have this absolute error, which makes small ones cheaper"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
     {CLI_ANALYZE, 'p', "predictor", NULL, "NAME", apply_predictor,
@@ -376,7 +388,8 @@ static const option_row rows[] = {
      "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file says; "
      "none: every value counts"},
     {CLI_REPACK, 0, "var", NULL, "T=0.01abs,...", apply_var,
-     "bounds of variables: a name, =, a number and abs, rel or psnr, or exact; with no -e these alone are "
+     "bounds of variables: a name, =, a number and abs, rel, psnr or pwr, or exact; with no -e these alone "
+     "are "
      "compressed"},
     {CLI_REPACK, 0, "skip", NULL, "NAME,...", apply_skip, "leave these variables as they are"},
     {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run, "write nothing: predict the ratios from samples"},
@@ -521,6 +534,14 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     if (arguments->options.bound_mode == CSZ_BOUND_RATIO && command != CLI_COMPRESS)
         return cli_fail_usage(
             "%s has no -m ratio; find the bound with csz compress, and give that with -m abs", command_name);
+    if (arguments->options.floor > 0 && arguments->options.bound_mode != CSZ_BOUND_PWR)
+        return cli_fail_usage("--floor belongs to a pointwise bound; give it with -m pwr");
+    if (arguments->options.bound_mode == CSZ_BOUND_PWR && arguments->has_bound) {
+        for (int i = 0; i < arguments->nbounds; i++)
+            if (!(arguments->bounds[i] < 1))
+                return cli_fail_usage("bound %.9g is no share of a value; give -m pwr one below 1",
+                                      arguments->bounds[i]);
+    }
     if (arguments->options.bound_mode == CSZ_BOUND_EXACT) {
         int status = check_exact(arguments, command, command_name);
         if (status != CLI_DONE) return status;
@@ -596,8 +617,10 @@ int cli_arguments_check_available(const cli_arguments *arguments) {
     const csz_options *options = &arguments->options;
     if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
         return fail_without_cuda();
-    if (options->backend == CSZ_BACKEND_CUDA && options->bound_mode == CSZ_BOUND_EXACT)
-        return cli_fail("-m exact runs on the CPU alone; leave -b cuda out");
+    if (options->backend == CSZ_BACKEND_CUDA &&
+        (options->bound_mode == CSZ_BOUND_EXACT || options->bound_mode == CSZ_BOUND_PWR))
+        return cli_fail("-m %s runs on the CPU alone; leave -b cuda out",
+                        cli_mode_names[options->bound_mode]);
     if (options->zstd_level > 0 && !csz_zstd_available())
         return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
                         "build with libzstd");

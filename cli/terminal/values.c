@@ -13,7 +13,7 @@
 #include <string.h>
 
 const char *const cli_type_names[] = {"f32", "f64", NULL};
-const char *const cli_mode_names[] = {"abs", "rel", "psnr", "", "exact", NULL};
+const char *const cli_mode_names[] = {"abs", "rel", "psnr", "pwr", "exact", NULL};
 const char *const cli_predictor_names[] = {"lorenzo", "pyramid", "auto", NULL};
 const char *const cli_workflow_names[] = {"auto", "huffman", "rle", "rle+vle", NULL};
 const char *const cli_backend_names[] = {"auto", "cpu", "cuda", NULL};

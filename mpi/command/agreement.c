@@ -31,7 +31,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
     snprintf(grid, sizeof grid, "%d %d %d %d %d", a->grid_ndim, a->grid[0], a->grid[1], a->grid[2],
              a->grid[3]);
     snprintf(bound, sizeof bound, "%a", o->bound);
-    snprintf(mode, sizeof mode, "%d", (int)o->bound_mode);
+    snprintf(mode, sizeof mode, "%d %a", (int)o->bound_mode, o->floor);
     snprintf(workflow, sizeof workflow, "%d", (int)o->workflow);
     snprintf(predictor, sizeof predictor, "%d", (int)o->predictor);
     snprintf(level, sizeof level, "%d", o->zstd_level);
@@ -46,7 +46,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
                 {"types (-t)", type},
                 {"dims (-d)", dims},
                 {"bounds (-e)", bound},
-                {"modes (-m)", mode},
+                {"modes (-m) or floors", mode},
                 {"workflows (-w)", workflow},
                 {"predictors (-p)", predictor},
                 {"levels (-z)", level},

@@ -71,7 +71,7 @@ static int verify_archive(csz_metrics *all, verification *v, const char *unverif
     csz_decompress_options decoding = cli_arguments_decoding(a);
     decoding.memory_limit = memory_limit;
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, unverified);
-    v->bound = status ? 0 : info.bound_abs;
+    v->bound = status ? 0 : cli_metrics_bound(&info);
     begin_words();
     if (!status)
         status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, v, unverified, box, &decoding,
@@ -110,7 +110,8 @@ int finish_verified(const char *unverified, const cli_arguments *a, csz_context 
     }
     result = end_words(result);
     if (result == CLI_DONE && my_rank() == 0 && !a->quiet)
-        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g\n",
-               (unsigned long long)all.n, all.max_abs_error, v.bound);
+        printf("verified: bound kept by all %llu elements, largest error %.9g%s%.9g\n",
+               (unsigned long long)all.n, all.max_abs_error,
+               a->options.bound_mode == CSZ_BOUND_PWR ? ", bound of each value " : " of ", v.bound);
     return result;
 }

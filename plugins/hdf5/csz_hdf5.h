@@ -158,8 +158,8 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
     if (n == CSZ_HDF5_FILL_VALUE + 1) return "the fill value has one word; a double has two";
     memcpy(words, cd_values, n < CSZ_HDF5_USER_VALUES ? n * sizeof words[0] : sizeof words);
     csz_hdf5_settings_init(settings);
-    if ((words[CSZ_HDF5_MODE] & ~CSZ_HDF5_OPTIONAL) > (unsigned)CSZ_BOUND_PSNR)
-        return "word 0, the mode, is not 0 (abs), 1 (rel) or 2 (psnr)";
+    if ((words[CSZ_HDF5_MODE] & ~CSZ_HDF5_OPTIONAL) > (unsigned)CSZ_BOUND_PWR)
+        return "word 0, the mode, is not 0 (abs), 1 (rel), 2 (psnr) or 3 (pwr)";
     if ((words[CSZ_HDF5_CODING] & 0xffu) > (unsigned)CSZ_WORKFLOW_RLE_VLE)
         return "the workflow, bits 0 to 7 of word 3, is not 0 (auto), 1 (huffman), 2 (rle) or 3 (rle+vle)";
     if (words[CSZ_HDF5_CODING] >> 8 > (unsigned)CSZ_PREDICTOR_AUTO)
@@ -178,6 +178,8 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
     /* Not above 0, or with all bits of the exponent set: NaN and infinity, without the math library. */
     if (!(settings->bound > 0) || (words[CSZ_HDF5_BOUND + 1] & 0x7ff00000u) == 0x7ff00000u)
         return "words 1 and 2, the bound (low word first), are not a finite number above 0";
+    if (settings->bound_mode == CSZ_BOUND_PWR && !(settings->bound < 1))
+        return "words 1 and 2, a pointwise bound, are not below 1";
     return NULL;
 }
 

@@ -169,6 +169,8 @@ def analyze(
     abs: None = None,
     rel: None = None,
     psnr: None = None,
+    pwr: None = None,
+    floor: None = None,
     fill: float | None = None,
     predictor: _api.Predictor = "auto",
     exact: bool = False,
@@ -181,6 +183,8 @@ def analyze(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
+    pwr: float | None = None,
+    floor: float | None = None,
     fill: float | None = None,
     predictor: _api.Predictor = "auto",
     exact: bool = False,
@@ -193,6 +197,8 @@ def analyze(
     abs: Sequence[float] | None = None,
     rel: Sequence[float] | None = None,
     psnr: Sequence[float] | None = None,
+    pwr: Sequence[float] | None = None,
+    floor: float | None = None,
     fill: float | None = None,
     predictor: _api.Predictor = "auto",
     exact: bool = False,
@@ -204,6 +210,8 @@ def analyze(
     abs: float | Sequence[float] | None = None,
     rel: float | Sequence[float] | None = None,
     psnr: float | Sequence[float] | None = None,
+    pwr: float | Sequence[float] | None = None,
+    floor: float | None = None,
     fill: float | None = None,
     predictor: _api.Predictor = "auto",
     exact: bool = False,
@@ -215,12 +223,12 @@ def analyze(
     compressing takes; ``exact`` codes everything with every workflow and predictor.  ``predictor="lorenzo"`` leaves other predictors out, which is faster.  Returns an :class:`Analysis`, or a list of them for a sequence.
     Of an array on the GPU no more than the sampled tiles leave it; all of it with ``exact``.
     """
-    if abs is None and rel is None and psnr is None:
+    if abs is None and rel is None and psnr is None and pwr is None:
         rel = [1e-2, 1e-3, 1e-4]
-    given = {mode: value for mode, value in zip(_library.BOUND_MODES, (abs, rel, psnr)) if value is not None}
+    given = {mode: value for mode, value in zip(_library.BOUND_MODES, (abs, rel, psnr, pwr)) if value is not None}
     several = any(np.ndim(value) > 0 for value in given.values())
     if len(given) != 1:
-        raise _errors.BoundError("give at most one of abs=, rel= and psnr=")
+        raise _errors.BoundError("give at most one of abs=, rel=, psnr= and pwr=")
     ((mode, value),) = given.items()
     one_by_one: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
     bounds = [_api.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
@@ -229,6 +237,7 @@ def analyze(
     source = _arrays.view_field(array, fill)
     options = _api._options("cpu" if source.device is None else "auto", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
+    options.floor = _api.floor_of(floor, mode)
     options.predictor = _api._choice("predictor", predictor, _library.PREDICTORS)
     _api.check_fill(fill, source)
     field = _api._field(source)
@@ -238,5 +247,5 @@ def analyze(
         raw, c.sizeof(_library.Analysis), (c.c_double * len(bounds))(*bounds), len(bounds), source.pointer, c.byref(field), c.byref(options), int(bool(exact)),
     )  # fmt: skip
     _library.check(status, "analysing")
-    results = [_analysis(one, mode != "abs") for one in raw]
+    results = [_analysis(one, mode in ("rel", "psnr")) for one in raw]
     return results if several else results[0]

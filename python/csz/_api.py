@@ -47,11 +47,11 @@ class Info:
     """Dims of the field, slowest first: 1 to 4 of them."""
     dtype: np.dtype[Any]
     mode: str
-    """Which bound was given: abs, rel or psnr."""
+    """Which bound was given: abs, rel, psnr or pwr."""
     bound: float
     """The bound as given."""
     bound_abs: float
-    """What no finite value differs by more than; 0 means exact."""
+    """What no finite value differs by more than, with pwr of log2 of its magnitude; 0 means exact."""
     workflow: str
     fill: float | None
     """The value that stands for missing ones, where one was given."""
@@ -70,6 +70,8 @@ class Info:
     """What the field is called, where the archive says so."""
     dims: tuple[str, ...] | None = None
     """Names of the dims, slowest first, where the archive has them."""
+    floor: float | None = None
+    """The absolute error that values may have besides a pointwise bound, where one was given."""
     attrs: Mapping[str, Any] = field(default_factory=dict)
     """Attributes: text, lists of text, NumPy scalars and arrays."""
 
@@ -139,32 +141,44 @@ def _number(name: str, value: Any, kind: type[_errors.Error] = _errors.ArgumentE
         raise kind(f"{name} is a number, not {_shown(value)}") from None
 
 
-def bound_of(abs: float | None, rel: float | None, psnr: float | None) -> tuple[str, float]:
+def bound_of(abs: float | None, rel: float | None, psnr: float | None, pwr: float | None = None) -> tuple[str, float]:
     """The one bound given, as a mode and a number."""
-    given = [(mode, value) for mode, value in zip(BOUND_MODES, (abs, rel, psnr)) if value is not None]
+    given = [(mode, value) for mode, value in zip(BOUND_MODES, (abs, rel, psnr, pwr)) if value is not None]
     if len(given) != 1:
-        raise _errors.BoundError("give exactly one of abs=, rel= and psnr=")
+        raise _errors.BoundError("give exactly one of abs=, rel=, psnr= and pwr=")
     mode, value = given[0]
     number = _number(mode, value, _errors.BoundError)
     if not 0 < number < math.inf:
         raise _errors.BoundError(f"{mode} is a positive finite number, not {value!r}")
+    if mode == "pwr" and number >= 1:
+        raise _errors.BoundError(f"pwr is a number below 1, not {value!r}")
     return mode, number
 
 
+def floor_of(floor: float | None, mode: str) -> float:
+    """The absolute error that values may have besides a pointwise bound, or 0."""
+    if floor is None:
+        return 0.0
+    number = _number("floor", floor, _errors.BoundError)
+    if mode != "pwr" or not 0 < number < math.inf:
+        raise _errors.BoundError(f"floor is a positive finite number beside pwr=, not {floor!r}")
+    return number
+
+
 def _bound_or_target(
-    abs: float | None, rel: float | None, psnr: float | None, ratio: float | None, size: int | None, exact: bool = False
+    abs: float | None, rel: float | None, psnr: float | None, pwr: float | None, ratio: float | None, size: int | None, exact: bool = False
 ) -> tuple[int, float]:
     """The one bound or target given, as the number of its mode and its own."""
     if exact:
-        if any(value is not None for value in (abs, rel, psnr, ratio, size)):
+        if any(value is not None for value in (abs, rel, psnr, pwr, ratio, size)):
             raise _errors.BoundError("exact=True keeps every bit; give no bound and no target with it")
         return _library.EXACT, 0.0
     targets = [(mode, value) for mode, value in (("ratio", ratio), ("size", size)) if value is not None]
-    if not targets and any(value is not None for value in (abs, rel, psnr)):
-        mode, bound = bound_of(abs, rel, psnr)
+    if not targets and any(value is not None for value in (abs, rel, psnr, pwr)):
+        mode, bound = bound_of(abs, rel, psnr, pwr)
         return BOUND_MODES.index(mode), bound
-    if len(targets) != 1 or any(value is not None for value in (abs, rel, psnr)):
-        raise _errors.BoundError("give exactly one of abs=, rel=, psnr=, ratio=, size= and exact=True")
+    if len(targets) != 1 or any(value is not None for value in (abs, rel, psnr, pwr)):
+        raise _errors.BoundError("give exactly one of abs=, rel=, psnr=, pwr=, ratio=, size= and exact=True")
     mode, value = targets[0]
     number = _number(mode, value, _errors.BoundError)
     if not 0 < number < math.inf:
@@ -305,6 +319,8 @@ def compress(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
+    pwr: float | None = None,
+    floor: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
     exact: bool = False,
@@ -326,6 +342,8 @@ def compress(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
+    pwr: float | None = None,
+    floor: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
     exact: bool = False,
@@ -346,6 +364,8 @@ def compress(
     abs: float | None = None,
     rel: float | None = None,
     psnr: float | None = None,
+    pwr: float | None = None,
+    floor: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
     exact: bool = False,
@@ -363,7 +383,8 @@ def compress(
     """Compresses an array of float32 or float64 and returns the archive.
 
     Exactly one bound is given: ``abs``, the most that a value may change by; ``rel``, the same as a share of the array's value range;
-    or ``psnr``, at least this many dB.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of the
+    ``psnr``, at least this many dB; or ``pwr``, the same as a share of each value, below 1.  With ``pwr`` zeros and signs are kept, and ``floor`` is an
+    absolute error that values may have all the same.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of the
     archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes jump there, which takes the time of a
     few archives; :class:`TargetError` says that none does.  Or ``exact=True``: every value comes back bit for bit; the CPU alone does
     this, with no choice of workflow and predictor.  NaN, infinities and -0.0 always come back bit for bit.
@@ -396,7 +417,7 @@ def compress(
     Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for tensors, of PyTorch.
     """
     archive, warn = compress_quietly(
-        array, abs, rel, psnr, fill, ratio=ratio, size=size, exact=exact, workflow=workflow, predictor=predictor, backend=backend,
+        array, abs, rel, psnr, fill, pwr=pwr, floor=floor, ratio=ratio, size=size, exact=exact, workflow=workflow, predictor=predictor, backend=backend,
         threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
@@ -425,6 +446,8 @@ def compress_quietly(
     psnr: float | None = None,
     fill: Fill = None,
     *,
+    pwr: float | None = None,
+    floor: float | None = None,
     ratio: float | None = None,
     size: int | None = None,
     exact: bool = False,
@@ -439,10 +462,11 @@ def compress_quietly(
     like: Any = None,
 ) -> tuple[Any, Callable[..., bool]]:
     """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
-    options_mode, bound = _bound_or_target(abs, rel, psnr, ratio, size, exact)
+    options_mode, bound = _bound_or_target(abs, rel, psnr, pwr, ratio, size, exact)
     named = named_fill(fill)
     options = _options(backend, threads, named)
     options.bound_mode, options.bound = options_mode, bound
+    options.floor = floor_of(floor, "pwr" if pwr is not None else "")
     options.workflow = _choice("workflow", workflow, WORKFLOWS)
     options.predictor = _choice("predictor", predictor, PREDICTORS)
     options.zstd_level = _integer("zstd", zstd, 0, 22)
@@ -506,6 +530,7 @@ def _inspect(archive: _arrays.View) -> Info:
         mode="exact" if raw.bound_mode == _library.EXACT else BOUND_MODES[raw.bound_mode],
         bound=raw.bound,
         bound_abs=raw.bound_abs,
+        floor=raw.floor or None,
         workflow=WORKFLOWS[raw.workflow],
         fill=raw.fill if raw.has_fill else None,
         zstd=bool(raw.has_zstd),

@@ -34,10 +34,14 @@ def number_from_json(name: str, value: Any) -> float | None:
     return _api._number(name, value)
 
 
-def settings(abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int) -> dict[str, Any]:
+def settings(
+    abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int, pwr: Any = None, floor: Any = None
+) -> dict[str, Any]:
     """Checked settings without what is left at its default, as they are stored."""
-    mode, bound = _api.bound_of(abs, rel, psnr)
+    mode, bound = _api.bound_of(abs, rel, psnr, pwr)
     stored: dict[str, Any] = {mode: bound}
+    if _api.floor_of(floor, mode):
+        stored["floor"] = _api.floor_of(floor, mode)
     _api._choice("workflow", workflow, WORKFLOWS)
     if workflow != "auto":
         stored["workflow"] = workflow

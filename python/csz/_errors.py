@@ -29,7 +29,7 @@ class DimsError(Error, ValueError):
 
 
 class BoundError(Error, ValueError):
-    """A bound that is 0, negative, NaN or infinite, or not exactly one of abs, rel and psnr."""
+    """A bound that is 0, negative, NaN or infinite, or not exactly one of abs, rel, psnr and pwr."""
 
     status = 4
 

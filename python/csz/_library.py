@@ -20,7 +20,7 @@ MAX_NDIM = 4
 HEADER_MAX_NBYTES = 256
 INTERFACE = (0, 1)  # CSZ_VERSION_MAJOR and MINOR that the structures below were written from
 
-BOUND_MODES = ("abs", "rel", "psnr")  # the position of a name is the number of csz.h
+BOUND_MODES = ("abs", "rel", "psnr", "pwr")  # the position of a name is the number of csz.h
 EXACT = 4
 TARGETS = {"ratio": 64, "size": 65}  # for csz_compress alone; archives hold the absolute bound found
 WORKFLOWS = ("auto", "huffman", "rle", "rle+vle")
@@ -48,6 +48,7 @@ class Options(c.Structure):
         ("fill", c.c_double),
         ("metadata", c.c_void_p),
         ("metadata_nbytes", c.c_size_t),
+        ("floor", c.c_double),
     ]
 
 
@@ -80,6 +81,7 @@ class Info(c.Structure):
         ("ntiles", c.c_uint64),
         ("tile_dims", c.c_uint64 * 3),
         ("metadata_nbytes", c.c_uint64),
+        ("floor", c.c_double),
     ]
 
 

@@ -15,7 +15,6 @@ import ctypes
 import os
 import re
 import struct
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -95,9 +94,9 @@ def _paths_of(library: ctypes.CDLL) -> list[str]:
 
 
 class Csz(Mapping[str, Any]):
-    """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)`` or ``compression=Csz(abs=1e-3)``.
+    """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)``.
 
-    Exactly one of ``abs``, ``rel`` and ``psnr``; the latter two hold chunk by chunk, each with the range of its own values.
+    Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with the range of its own values.
     :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a value of missing data; by default the dataset's own
     fill value; ``"none"``: every value counts.  ``exact=True`` instead of a bound: every bit is kept, of any type.
     """
@@ -111,13 +110,14 @@ class Csz(Mapping[str, Any]):
         workflow: str = "auto",
         predictor: str = "lorenzo",
         exact: bool = False,
+        pwr: float | None = None,
     ) -> None:
         if exact:
-            if any(value is not None for value in (abs, rel, psnr)) or workflow != "auto" or predictor != "lorenzo":
+            if any(value is not None for value in (abs, rel, psnr, pwr)) or workflow != "auto" or predictor != "lorenzo":
                 raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
             self._settings = {"compression": FILTER_ID, "compression_opts": (_EXACT,)}
             return
-        mode, bound = _api.bound_of(abs, rel, psnr)
+        mode, bound = _api.bound_of(abs, rel, psnr, pwr)
         coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
         words = [BOUND_MODES.index(mode), *_words_of(bound)]
         if fill is None:
@@ -126,11 +126,7 @@ class Csz(Mapping[str, Any]):
             words += [coding, _FILL_NONE]
         else:
             words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
-        self.filter_id, self.filter_options = FILTER_ID, tuple(words)
-        self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
-        h5py = sys.modules.get("h5py")
-        if h5py is not None:  # it then takes this as one of its own, which have an id and options too
-            h5py.filters.FilterRefBase.register(Csz)
+        self._settings = {"compression": FILTER_ID, "compression_opts": tuple(words)}
 
     def __getitem__(self, name: str) -> Any:
         return self._settings[name]
@@ -140,9 +136,6 @@ class Csz(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._settings)
-
-    def __hash__(self) -> int:  # h5py looks for it among its own filters
-        return hash((self.filter_id, self.filter_options))
 
     def __repr__(self) -> str:
         return f"Csz({self._settings})"

@@ -19,7 +19,7 @@ __all__ = ["Csz"]
 class Csz(Codec):  # type: ignore[misc]
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``fill``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    Bounds, ``floor``, ``fill``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
     :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for missing
     data, or pads chunks and the bound is relative, give it as ``fill`` too.  With None or ``"none"`` no value is missing; with ``"auto"``, the
     default, nothing is said, and a value that looks like a fill value gives a :class:`csz.FillWarning`.  ``dtype`` is needed for arrays in the other byte order alone, for
@@ -42,8 +42,10 @@ class Csz(Codec):  # type: ignore[misc]
         dtype: str | None = None,
         threads: int | None = None,
         predictor: str = "lorenzo",
+        pwr: float | None = None,
+        floor: float | None = None,
     ) -> None:
-        self._settings = _codec.settings(abs, rel, psnr, workflow, predictor, zstd)
+        self._settings = _codec.settings(abs, rel, psnr, workflow, predictor, zstd, pwr, floor)
         self._fill = fill if isinstance(fill, str) and fill == "auto" else _codec.number_from_json("fill", fill)
         self._dtype = None if dtype is None else np.dtype(dtype)
         self._threads, self._warner = threads, _codec.Warner()
@@ -76,8 +78,6 @@ class Csz(Codec):  # type: ignore[misc]
             chunk = _codec.decompress_chunk(buf, self._threads)
             return chunk if self._dtype is None else chunk.astype(self._dtype, copy=False)
         header = _api.info(buf)
-        if getattr(getattr(out, "dtype", None), "hasobject", False):  # its bytes are references
-            raise _errors.DtypeError("out holds Python objects: a chunk is decoded into numbers or bytes")
         in_order = out.T if isinstance(out, np.ndarray) and not out.flags.c_contiguous else out
         try:
             flat = np.frombuffer(in_order, dtype=np.uint8)

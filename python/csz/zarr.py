@@ -26,7 +26,7 @@ __all__ = ["CszCodec"]
 class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    Bounds, ``floor``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
     :func:`csz.absolute_bound` resolves one over a whole dataset.
 
     ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
@@ -46,10 +46,12 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     zstd: int = 0
     threads: int | None = field(default=None, compare=False)
     predictor: str = "lorenzo"
+    pwr: float | None = None
+    floor: float | None = None
     _warner: _codec.Warner = field(default_factory=_codec.Warner, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd)
+        _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor)
         if self.fill != "auto":
             object.__setattr__(self, "fill", _codec.number_from_json("fill", self.fill))
 
@@ -68,7 +70,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return {"name": "csz", "configuration": stored}
 
     def _stored(self) -> dict[str, Any]:
-        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd)
+        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor)
 
     def validate(self, *, dtype: Any, **_: Any) -> None:
         native = dtype.to_native_dtype()
@@ -84,7 +86,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         fill = self.fill
         if fill == "auto":
             fill = padding if padding != 0 and not math.isnan(padding) else None
-        if self.abs is None and fill != padding:
+        if self.abs is None and self.pwr is None and fill != padding:
             stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
         archive = _codec.compress_chunk(chunk, stored, "none" if self.fill is None else fill, self.threads, self._warner)  # type: ignore[arg-type]
         buffer = chunk_spec.prototype.buffer

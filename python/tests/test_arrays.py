@@ -181,6 +181,26 @@ class Options(unittest.TestCase):
                 archive = csz.compress(field, abs=bound)
                 self.assertEqual(csz.compress(csz.decompress(archive), abs=bound), archive)
 
+    def test_pointwise_bound(self):
+        field = np.exp(20 * smooth((20, 30, 40), "float64")) * np.where(np.arange(40) % 7 == 0, -1, 1)
+        field[3, 3, 3:6] = 0, np.nan, -0.0
+        for dtype, predictor in (("float32", "lorenzo"), ("float64", "auto")):
+            own = field.astype(dtype)
+            archive = csz.compress(own, pwr=1e-3, predictor=predictor)
+            info, restored = csz.info(archive), csz.decompress(archive)
+            self.assertEqual((info.mode, info.bound, info.floor), ("pwr", 1e-3, None))
+            there = np.isfinite(own)
+            self.assertTrue(np.all(np.abs(restored[there] - own[there]) <= 1.000001e-3 * np.abs(own[there])))
+            self.assertEqual(restored[3, 3, 3:6].tobytes(), own[3, 3, 3:6].tobytes())
+            with_floor = csz.compress(own, pwr=1e-3, floor=1e-2, predictor=predictor)
+            self.assertEqual(csz.info(with_floor).floor, 1e-2)
+            error = np.abs(csz.decompress(with_floor)[there] - own[there])
+            self.assertTrue(np.all(error <= np.maximum(1.000001e-3 * np.abs(own[there]), 1e-2)))
+            self.assertEqual(csz.analyze(own, pwr=1e-3, exact=True).bound, 1e-3)
+        for wrong in ({"pwr": 1}, {"pwr": 1e-3, "rel": 1e-3}, {"abs": 1e-3, "floor": 1e-3}, {"pwr": 1e-3, "floor": 0}):
+            with self.assertRaises(csz.BoundError):
+                csz.compress(field, **wrong)
+
     def test_psnr(self):
         field = smooth((40, 50))
         self.assertGreaterEqual(csz.compare(field, csz.decompress(csz.compress(field, psnr=60))).psnr, 60)

@@ -148,6 +148,15 @@ static csz_status find_range(subject *s) {
     return CSZ_OK;
 }
 
+/* Frames choose their exponents alone; here one stands for all. */
+static void set_exponent(subject *s) {
+    csz_tile_plan plan = csz_tile_plan_of(&s->header);
+    csz_frame_box all = {.ntiles = 0};
+    plan.geometry = s->sample.layout;
+    memcpy(all.tiles, plan.geometry.grid, sizeof all.tiles);
+    s->header.exponent = csz_frame_exponent(s->sample.data, &plan, &all);
+}
+
 /* Results go into elements of analysis_nbytes each. */
 static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbytes, const double *bounds,
                                 size_t nbounds, int exact) {
@@ -170,8 +179,9 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
         csz_analysis *a = s->analysis;
         memset(a, 0, sizeof *a);
         a->bound = s->header.bound = bounds[b];
-        a->bound_abs = s->header.bound_abs =
-            csz_bound_resolve((int)s->header.bound_mode, bounds[b], s->has_range, s->min, s->max);
+        csz_header_resolve(&s->header, &(csz_value_range){s->has_range, s->min, s->max});
+        if (s->header.bound_mode == CSZ_BOUND_PWR && g->nelements) set_exponent(s);
+        a->bound_abs = s->header.bound_abs;
         a->min = s->has_range ? s->min : NAN;
         a->max = s->has_range ? s->max : NAN;
         a->nelements = g->nelements;

@@ -76,9 +76,15 @@ void csz_counts_add(csz_code_counts *sum, const csz_code_counts *c) {
 }
 
 static int quantum_at(int64_t *quantum, const csz_tile_plan *plan, const void *values, uint64_t i) {
-    if (plan->type == CSZ_F64) return csz_quantum_f64(((const double *)values)[i], &plan->f64, quantum);
+    if (plan->type == CSZ_F64) {
+        const double v = ((const double *)values)[i];
+        return plan->is_pointwise ? csz_pointwise_quantum_f64(v, &plan->pointwise_f64, quantum)
+                                  : csz_quantum_f64(v, &plan->f64, quantum);
+    }
+    const float v = ((const float *)values)[i];
     int32_t narrow = 0;
-    const int accepted = csz_quantum_f32(((const float *)values)[i], &plan->f32, &narrow);
+    const int accepted = plan->is_pointwise ? csz_pointwise_quantum_f32(v, &plan->pointwise_f32, &narrow)
+                                            : csz_quantum_f32(v, &plan->f32, &narrow);
     *quantum = narrow;
     return accepted;
 }

@@ -51,6 +51,33 @@ static void square_sum_add(square_sum *s, double error) {
     s->sum = next;
 }
 
+/* a + b, rounded, and the rounding error, which is exact (Knuth). */
+static double two_sum(double *error, double a, double b) {
+    const double sum = a + b, other = sum - a;
+    *error = (a - (sum - other)) + (b - other);
+    return sum;
+}
+
+/*
+ * 1 if |a - b| > bound * |a| in real numbers, all finite, bound below 1.  Near the smallest numbers both are
+ * scaled, so that neither the product nor its error underflows.  Where difference and product are close,
+ * their difference is exact, and the two rounding errors decide.
+ */
+static int exceeds(double a, double b, double bound) {
+    if (fabs(a) < 0x1p-400 && fabs(b) < 0x1p-400) {
+        a *= 0x1p600;
+        b *= 0x1p600;
+    }
+    double lost_difference, lost, rest;
+    const double difference = two_sum(&lost_difference, a, -b), sign = difference < 0 ? -1 : 1,
+                 product = bound * fabs(a), lost_product = fma(bound, fabs(a), -product);
+    const double size = fabs(difference);
+    if (size > 2 * product || product > 2 * size) return size > product;
+    const double small = two_sum(&lost, sign * lost_difference, -lost_product),
+                 sum = two_sum(&rest, size - product, small);
+    return sum > 0 || (sum == 0 && rest + lost > 0);
+}
+
 /* What follows from the range and the RMSE. */
 static void set_relative(csz_metrics *m) {
     double scale;
@@ -74,7 +101,8 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
         return csz_quality_measure(&unused, sizeof unused, metrics, metrics_nbytes, a, b, field, bound, &o);
     }
     csz_metrics found = {.n = g.nelements}, *m = &found;
-    const int has_fill = o.has_fill != 0, is_exact = bound >= 0 && o.bound_mode == CSZ_BOUND_EXACT;
+    const int has_fill = o.has_fill != 0, is_exact = bound >= 0 && o.bound_mode == CSZ_BOUND_EXACT,
+              is_pointwise = bound >= 0 && o.bound_mode == CSZ_BOUND_PWR;
     uint64_t fill = has_fill ? csz_fill_bits(field->type, o.fill) : 0;
     square_sum squares = {0, 0, 0, 0};
     double max_error = -1;
@@ -94,7 +122,12 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
         if (p.a > m->max) m->max = p.a;
         double error = fabs(p.a - p.b);
         if (isnan(error)) error = INFINITY;
-        if (bound >= 0 && (error > bound || (is_exact && p.a_bits != p.b_bits))) m->violations++;
+        const int is_near = o.floor > 0 && error <= o.floor;
+        if (is_pointwise)
+            m->violations += p.a == 0 ? p.a_bits != p.b_bits && !(is_near && p.a_bits == 0)
+                                      : !is_near && exceeds(p.a, p.b, bound);
+        else if (bound >= 0 && (error > bound || (is_exact && p.a_bits != p.b_bits)))
+            m->violations++;
         if (error > max_error) {
             max_error = error;
             m->max_abs_index = i;

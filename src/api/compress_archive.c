@@ -7,11 +7,13 @@
 #include "api/gpu.h"
 #include "api/pack.h"
 #include "core/bound.h"
+#include "core/pointwise.h"
 #include "format/metadata.h"
 
 csz_status csz_bound_check(const csz_options *o) {
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     if (o->bound_mode == CSZ_BOUND_EXACT) return o->bound == 0 ? CSZ_OK : CSZ_ERROR_BOUND;
+    if (o->bound_mode == CSZ_BOUND_PWR && !(o->bound < 1)) return CSZ_ERROR_BOUND;
     return o->bound > 0 && o->bound <= largest ? CSZ_OK : CSZ_ERROR_BOUND;
 }
 
@@ -46,12 +48,22 @@ csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_opti
     h->has_fill = o->has_fill != 0;
     h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
     h->has_zstd = o->zstd_level > 0;
-    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, 0, 0, 0);
+    h->floor = o->floor;
     h->predictor = o->predictor;
     h->metadata_nbytes = (uint32_t)o->metadata_nbytes;
     if (o->metadata_nbytes && csz_metadata_holds(o->metadata, o->metadata_nbytes, field->ndim))
         return CSZ_ERROR_ARGUMENT;
-    return csz_geometry_for(&h->geometry, field, &h->predictor);
+    csz_status status = csz_geometry_for(&h->geometry, field, &h->predictor);
+    csz_header_resolve(h, NULL);
+    return status;
+}
+
+void csz_header_resolve(csz_header *h, const csz_value_range *range) {
+    const csz_value_range none = {0, 0, 0}, *r = range ? range : &none;
+    h->bound_abs =
+        h->bound_mode == CSZ_BOUND_PWR
+            ? csz_pointwise_resolve(h->bound, h->field.type == CSZ_F64, h->predictor == CSZ_PREDICTOR_LORENZO)
+            : csz_bound_resolve((int)h->bound_mode, h->bound, r->has_values, r->min, r->max);
 }
 
 static csz_value_range find_range(csz_context *context, const csz_header *h, const void *data, int threads) {
@@ -71,7 +83,7 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
         *range = find_range(context, h, data, o->threads);
         context->cpu.stages.range += csz_clock() - start;
     }
-    h->bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
+    csz_header_resolve(h, range);
     return CSZ_OK;
 }
 
@@ -220,7 +232,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    status = csz_backend_restrict(&o.backend, o.bound_mode == CSZ_BOUND_EXACT);
+    status = csz_backend_restrict(&o.backend, csz_is_of_cpu(o.bound_mode));
     if (status) return status;
     status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
                                 data, out);

@@ -28,7 +28,8 @@ csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
                            const void *archive);
 
-/* What only the CPU does: to undo zstd, and exact archives.  CSZ_ERROR_BACKEND where CUDA is named. */
+/* What only the CPU does: to undo zstd, exact archives and pointwise bounds.  CSZ_ERROR_BACKEND where CUDA is
+ * named. */
 static inline csz_status csz_backend_restrict(csz_backend *wanted, int only_cpu) {
     if (!only_cpu) return CSZ_OK;
     if (*wanted == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND;
@@ -95,6 +96,9 @@ csz_status csz_region_of(csz_region *region, const csz_field *field, const uint6
 
 /* The header of a field's archive, with the bound still to be resolved where it depends on the values. */
 csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz_options *options);
+
+/* The bound of a planned header; range: of the field where the bound depends on it. */
+void csz_header_resolve(csz_header *header, const csz_value_range *range);
 
 /* Clears what a call reports: stages and progress over ntiles tiles. */
 void csz_context_begin(csz_context *context, uint64_t ntiles);

@@ -84,8 +84,8 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     csz_status status = csz_options_copy(&asked, sizeof asked, options);
     asked.backend = CSZ_BACKEND_AUTO;
     if (!status) status = csz_options_check(&o, &asked);
-    if (!status && o.bound_mode == CSZ_BOUND_EXACT) status = CSZ_ERROR_BACKEND;
     if (!status && (csz_is_target(o.bound_mode) || o.metadata_nbytes)) status = CSZ_ERROR_ARGUMENT;
+    if (!status && csz_is_of_cpu(o.bound_mode)) status = CSZ_ERROR_BACKEND;
     csz_predictor predictor = o.predictor;
     if (!status) status = check_shape_for(&h.geometry, n, field, &predictor);
     if (!status) status = csz_bound_check(&o);

@@ -55,15 +55,14 @@ csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n,
     return CSZ_OK;
 }
 
-/* Of checked options; range NULL: the bound must be absolute. */
-static csz_status resolve_bound(double *bound_abs, const csz_value_range *range, const csz_options *o) {
+/* Of checked options; range NULL: the bound must not depend on it. */
+static csz_status range_check(const csz_value_range *range, const csz_options *o) {
     csz_status status = csz_bound_check(o);
     if (status) return status;
     if (csz_is_target(o->bound_mode) || (csz_is_ranged(o->bound_mode) && !range)) return CSZ_ERROR_ARGUMENT;
-    const csz_value_range none = {0, 0, 0}, *r = range ? range : &none;
-    if (r->has_values && !(isfinite(r->min) && isfinite(r->max) && r->min <= r->max))
+    if (range && range->has_values &&
+        !(isfinite(range->min) && isfinite(range->max) && range->min <= range->max))
         return CSZ_ERROR_ARGUMENT;
-    *bound_abs = csz_bound_resolve((int)o->bound_mode, o->bound, r->has_values, r->min, r->max);
     return CSZ_OK;
 }
 
@@ -71,7 +70,12 @@ csz_status csz_range_bound(double *bound_abs, const csz_value_range *range, cons
     csz_options o;
     if (!bound_abs || !options) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(&o, options);
-    return status ? status : resolve_bound(bound_abs, range, &o);
+    if (!status) status = range_check(range, &o);
+    if (!status && o.bound_mode == CSZ_BOUND_PWR) status = CSZ_ERROR_ARGUMENT;
+    if (status) return status;
+    const csz_value_range none = {0, 0, 0}, *r = range ? range : &none;
+    *bound_abs = csz_bound_resolve((int)o.bound_mode, o.bound, r->has_values, r->min, r->max);
+    return CSZ_OK;
 }
 
 /* ---- plan ---- */
@@ -82,14 +86,13 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
     csz_options *o = &plan->options;
     if (!field || !options) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_check(o, options);
-    double bound_abs;
     if (!status) status = csz_field_check(field);
-    if (!status) status = resolve_bound(&bound_abs, range, o);
+    if (!status) status = range_check(range, o);
     if (status) return status;
     if (o->zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
     status = csz_header_plan(h, field, o);
     if (status) return status;
-    h->bound_abs = bound_abs;
+    csz_header_resolve(h, range);
     h->nbytes = csz_header_nbytes(h);
     o->metadata = NULL; /* the caller's, who writes it behind the footer */
     o->metadata_nbytes = 0;
@@ -269,7 +272,7 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
     csz_backend wanted = plan->options.backend;
-    status = csz_backend_restrict(&wanted, h->bound_mode == CSZ_BOUND_EXACT);
+    status = csz_backend_restrict(&wanted, csz_is_of_cpu(h->bound_mode));
     if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
     status = csz_backend_choose(context, wanted, h->geometry.nelements * value_nbytes(plan), values, NULL);
@@ -365,7 +368,7 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     const csz_header *h = &plan->header;
     /* a frame of which parts were read is none the device may check */
     if (!values || is_part) o.backend = CSZ_BACKEND_CPU;
-    status = csz_backend_restrict(&o.backend, h->has_zstd || h->bound_mode == CSZ_BOUND_EXACT);
+    status = csz_backend_restrict(&o.backend, h->has_zstd || csz_is_of_cpu(h->bound_mode));
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, o.backend, h->geometry.nelements * value_nbytes(plan), values, NULL);

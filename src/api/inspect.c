@@ -23,6 +23,7 @@ void csz_info_fill(csz_info *info, const csz_header *h, uint64_t nbytes) {
     info->has_pyramids = h->predictor != CSZ_PREDICTOR_LORENZO;
     info->nlevels = csz_header_nlevels(h);
     info->metadata_nbytes = h->metadata_nbytes;
+    info->floor = h->floor;
 }
 
 int csz_header_nlevels(const csz_header *h) {

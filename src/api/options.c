@@ -14,8 +14,7 @@
 
 #include "os/team.h"
 
-_Static_assert(sizeof(csz_options) == offsetof(csz_options, metadata_nbytes) + sizeof(size_t),
-               "padding at the end");
+_Static_assert(sizeof(csz_options) == offsetof(csz_options, floor) + sizeof(double), "padding at the end");
 _Static_assert(sizeof(csz_decompress_options) ==
                    offsetof(csz_decompress_options, memory_limit) + sizeof(uint64_t),
                "padding at the end");
@@ -86,8 +85,7 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     csz_status status = csz_options_copy(checked, sizeof *checked, options);
     if (status) return status;
     if (checked->zstd_level < 0 || checked->zstd_level > 22 ||
-        ((unsigned)checked->bound_mode > CSZ_BOUND_PSNR && checked->bound_mode != CSZ_BOUND_EXACT &&
-         !csz_is_target(checked->bound_mode)) ||
+        ((unsigned)checked->bound_mode > CSZ_BOUND_EXACT && !csz_is_target(checked->bound_mode)) ||
         (unsigned)checked->workflow > CSZ_WORKFLOW_RLE_VLE ||
         (unsigned)checked->predictor > CSZ_PREDICTOR_AUTO)
         return CSZ_ERROR_ARGUMENT;
@@ -96,6 +94,9 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
             return CSZ_ERROR_ARGUMENT;
         checked->predictor = CSZ_PREDICTOR_LORENZO;
     }
+    if (checked->floor != 0 && (checked->bound_mode != CSZ_BOUND_PWR || !(checked->floor > 0) ||
+                                checked->floor - checked->floor != 0))
+        return CSZ_ERROR_ARGUMENT;
     if (checked->metadata || checked->metadata_nbytes) {
         if (!checked->metadata || csz_metadata_check(checked->metadata, checked->metadata_nbytes))
             return CSZ_ERROR_ARGUMENT;

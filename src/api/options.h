@@ -15,6 +15,11 @@ static inline int csz_is_ranged(csz_bound_mode mode) {
     return mode == CSZ_BOUND_REL || mode == CSZ_BOUND_PSNR;
 }
 
+/* What the CPU alone does. */
+static inline int csz_is_of_cpu(csz_bound_mode mode) {
+    return mode == CSZ_BOUND_PWR || mode == CSZ_BOUND_EXACT;
+}
+
 /* Options a caller may leave out: all members there, in range, the number of threads counted. */
 csz_status csz_options_check(csz_options *checked, const csz_options *options);
 csz_status csz_decompress_options_check(csz_decompress_options *checked,

@@ -315,6 +315,7 @@ csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_
     const uint64_t n = f->geometry.nelements;
     if (n && (!a || !b)) return CSZ_ERROR_ARGUMENT;
     if (isnan(bound)) return CSZ_ERROR_BOUND;
+    if (bound >= 0 && o.bound_mode == CSZ_BOUND_PWR) return CSZ_ERROR_ARGUMENT; /* csz_compare judges it */
     const int is_a_there = n && csz_gpu_is_device_pointer(a), is_b_there = n && csz_gpu_is_device_pointer(b);
     if (o.backend == CSZ_BACKEND_CPU && (is_a_there || is_b_there)) return CSZ_ERROR_ARGUMENT;
     f->type = field->type;

@@ -52,6 +52,9 @@ static uint64_t cost_of(csz_tile_work *w, const csz_tile_plan *plan, const csz_t
 /* A patch's rows lie too far apart for the processor to foresee; so many later ones are on their way. */
 enum { ROWS_AHEAD = 6 };
 
+/* Values of a row of the coarser lattice around a tile, whose rows have 2,048 at most. */
+enum { PATCH_ROW_MAX = 1040 };
+
 static inline void fetch_row(const void *row, uint64_t nbytes) {
     for (uint64_t i = 0; i < nbytes; i += 64) __builtin_prefetch((const uint8_t *)row + i);
 }
@@ -88,6 +91,15 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
                                                           FLOAT inverse, BITS fill) {                       \
         return round_steps_##NAME(out, row, n, step, grid, inverse, fill);                                  \
     }                                                                                                       \
+    /* Octaves of a pointwise bound; NaN for what is missing. */                                            \
+    static void logarithms_##NAME(FLOAT *restrict out, const FLOAT *restrict row, uint32_t n, size_t step,  \
+                                  const csz_pointwise_##NAME *z) {                                          \
+        for (uint32_t x = 0; x < n; x++) {                                                                  \
+            const FLOAT v = row[x * step];                                                                  \
+            const int is_missing = !(v - v == 0) || (z->has_fill && csz_bits_##NAME(v) == z->fill);         \
+            out[x] = is_missing ? (FLOAT)NAN : csz_pointwise_octaves_##NAME(v, z);                          \
+        }                                                                                                   \
+    }                                                                                                       \
     static void copy_patch_##NAME(FLOAT *out, const FLOAT *at, const uint64_t *pitch, uint64_t step,        \
                                   const uint64_t *extent, FLOAT grid, const csz_tile_plan *plan) {          \
         /* without a fill value NaN is taken for it, which is missing anyway */                             \
@@ -95,20 +107,25 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
         const FLOAT inverse = grid > 0 ? 1 / grid : 0;                                                      \
         const int rounds = inverse > 0, keeps_sign = fill == csz_bits_##NAME(-(FLOAT)0);                    \
         const uint32_t n = (uint32_t)extent[2];                                                             \
-        FLOAT last = 0;                                                                                     \
+        FLOAT last = 0, logarithms[PATCH_ROW_MAX];                                                          \
         for (uint64_t row = 0; row < extent[0] * extent[1]; row++, out += n) {                              \
             const uint64_t next = row + ROWS_AHEAD;                                                         \
             if (next < extent[0] * extent[1])                                                               \
                 fetch_row(at + (next / extent[1] * pitch[0] + next % extent[1] * pitch[1]) * step,          \
                           ((n - 1) * step + 1) * sizeof *at);                                               \
             const FLOAT *from = at + (row / extent[1] * pitch[0] + row % extent[1] * pitch[1]) * step;      \
-            const int is_whole = !rounds     ? 1                                                            \
-                                 : step == 2 ? round_twos_##NAME(out, from, n, grid, inverse, fill)         \
-                                             : round_row_##NAME(out, from, n, step, grid, inverse, fill);   \
+            if (rounds && plan->is_pointwise) {                                                             \
+                logarithms_##NAME(logarithms, from, n, step, &plan->pointwise_##NAME);                      \
+                from = logarithms;                                                                          \
+            }                                                                                               \
+            const uint64_t apart = from == logarithms ? 1 : step;                                           \
+            const int is_whole = !rounds      ? 1                                                           \
+                                 : apart == 2 ? round_twos_##NAME(out, from, n, grid, inverse, fill)        \
+                                              : round_row_##NAME(out, from, n, apart, grid, inverse, fill); \
             for (uint32_t x = 0; !rounds && x < n; x++)                                                     \
                 out[x] = csz_unsigned_zero_##NAME(from[x * step], keeps_sign);                              \
             for (uint32_t x = 0; !is_whole && x < n; x++) {                                                 \
-                const FLOAT v = from[x * step];                                                             \
+                const FLOAT v = from[x * apart];                                                            \
                 if (csz_bits_##NAME(v) == fill || !(v <= (FLOAT)0x1p60 && v >= -(FLOAT)0x1p60))             \
                     out[x] = x > 0 ? out[x - 1] : last;                                                     \
             }                                                                                               \
@@ -157,8 +174,7 @@ static void patch_place(csz_patch *p, const csz_patch_source *s, int l, const ui
         p->coarser_n[i] = (level->n[i] + 1) / 2;
     }
     const double bound = csz_level_bound(s->plan->bound, tuning, l);
-    level->plan.f32 = csz_quantizer_make_f32(bound, s->plan->f32.has_fill, s->plan->f32.fill);
-    level->plan.f64 = csz_quantizer_make_f64(bound, s->plan->f64.has_fill, s->plan->f64.fill);
+    csz_tile_plan_quantize(&level->plan, bound, s->plan->f64.has_fill, s->plan->f64.fill);
 }
 
 /* Values of a lattice above 0 into the worker.  wide[] is free. */

@@ -374,6 +374,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     choose_books(job, job->books, nthreads);
     csz_code_tables_make(s->code_tables, job->books);
     uint32_t books_nbytes = csz_books_write(job->section, job->books);
+    csz_books_set_exponent(job->section, plan->exponent);
     csz_lap(s->profile, &mark, &s->stages.books);
 
     const int is_packed = plan->predictor != CSZ_PREDICTOR_LORENZO;
@@ -432,8 +433,12 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
 }
 
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
-                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads) {
-    const csz_frame_box box = csz_frame_box_at(&plan->geometry, frame);
+                                  const void *data, const csz_tile_plan *field_plan, uint64_t frame,
+                                  int nthreads) {
+    const csz_frame_box box = csz_frame_box_at(&field_plan->geometry, frame);
+    csz_tile_plan own, *plan = &own;
+    own = *field_plan;
+    if (own.is_pointwise) csz_tile_plan_set_exponent(&own, csz_frame_exponent(data, &own, &box));
     if (plan->predictor != CSZ_PREDICTOR_LORENZO) {
         /* a pyramid may take more than raw values do; Lorenzo never does */
         const uint64_t most =

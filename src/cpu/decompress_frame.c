@@ -198,9 +198,18 @@ static csz_status make_levels(decompress_job *job, int nthreads) {
 csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64_t *lo, const uint64_t *hi,
                                     const csz_frame_view *view, const csz_tile_plan *plan, uint64_t frame,
                                     int level, int nthreads) {
+    csz_tile_plan own = *plan;
     decompress_job job = {
-        .scratch = s, .plan = plan, .view = view, .data = data, .lo = lo, .hi = hi, .level = level};
+        .scratch = s, .plan = &own, .view = view, .data = data, .lo = lo, .hi = hi, .level = level};
     job.box = csz_frame_box_at(&plan->geometry, frame);
+    uint8_t section[CSZ_BOOKS_MAX_NBYTES];
+    memcpy(section, view->bytes + view->layout.books, view->books_nbytes);
+    if (plan->is_pointwise) {
+        const int exponent = csz_books_exponent(section);
+        if (!csz_pointwise_exponent_holds(exponent, plan->type == CSZ_F64)) return CSZ_ERROR_CORRUPT;
+        csz_tile_plan_set_exponent(&own, exponent);
+        csz_books_set_exponent(section, 0);
+    }
     nthreads = csz_threads_for(job.box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
     if (!s->decode_tables) s->decode_tables = calloc(1, sizeof *s->decode_tables);
@@ -211,8 +220,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
 
     double mark = csz_now();
     csz_book books[CSZ_NBOOKS];
-    if (!csz_books_read(books, s->builtins, view->bytes + view->layout.books, view->books_nbytes))
-        return CSZ_ERROR_CORRUPT;
+    if (!csz_books_read(books, s->builtins, section, view->books_nbytes)) return CSZ_ERROR_CORRUPT;
     csz_decode_tables_make(s->decode_tables, books);
     csz_lap(s->profile, &mark, &s->stages.books);
 

@@ -53,6 +53,9 @@ uint64_t csz_cpu_lattices_nbytes(const csz_header *header, int nthreads);
 
 csz_tile_plan csz_tile_plan_of(const csz_header *header);
 
+/* The exponent of a frame with a pointwise bound, by a sample of its values. */
+int csz_frame_exponent(const void *data, const csz_tile_plan *plan, const csz_frame_box *box);
+
 /* Smallest and largest finite value that is not missing; returns 0 if there is none. */
 int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
                   uint64_t fill_bits, int nthreads, double *min, double *max);

@@ -46,8 +46,7 @@ void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_b
         csz_level *v = &s->level[l];
         const double own = csz_level_bound(bound, tuning, l);
         v->plan = *plan;
-        v->plan.f32 = csz_quantizer_make_f32(own, plan->f32.has_fill, plan->f32.fill);
-        v->plan.f64 = csz_quantizer_make_f64(own, plan->f64.has_fill, plan->f64.fill);
+        csz_tile_plan_quantize(&v->plan, own, plan->f64.has_fill, plan->f64.fill);
         v->bound_f32 = plan->f32.bound;
         v->bound_f64 = plan->f64.bound;
         v->plan.raw_by_size = l == 0;
@@ -113,8 +112,14 @@ void csz_pyramid_restore_coarsest(csz_tile_work *w, const csz_level *level, cons
         return;
     }
     const uint32_t n_special = w->n_special, value_hash = w->value_hash;
+    csz_tile_plan plan = level->plan;
+    if (plan.is_pointwise) { /* logarithms, in octaves */
+        plan.is_pointwise = 0;
+        plan.f32.step = csz_pointwise_step_f32(&plan.pointwise_f32);
+        plan.f64.step = csz_pointwise_step_f64(&plan.pointwise_f64);
+    }
     w->n_special = 0;
-    csz_tile_restore(w, &level->plan, box, NULL);
+    csz_tile_restore(w, &plan, box, NULL);
     w->n_special = n_special;
     w->value_hash = value_hash;
     for (uint32_t z = 0; z < box->extent[0]; z++) {

@@ -12,6 +12,7 @@
 #include "core/code.h"
 #include "core/geometry.h"
 #include "core/hash.h"
+#include "core/pointwise.h"
 #include "core/quantum.h"
 #include "select/books.h"
 
@@ -35,14 +36,36 @@ typedef struct csz_tile_plan {
     csz_geometry geometry;
     csz_workflow workflow;
     csz_predictor predictor;
-    double bound; /* the field's, as the user gave it */
+    double bound; /* the field's absolute bound, or the bound of its logarithms */
     csz_quantizer_f32 f32;
     csz_quantizer_f64 f64;
+    /* a pointwise bound as the user gave it, a frame's exponent, and what both make */
+    int is_pointwise, exponent;
+    double pointwise_bound, floor;
+    csz_pointwise_f32 pointwise_f32;
+    csz_pointwise_f64 pointwise_f64;
     int has_sparse;       /* sparse tiles have a form of their own */
     int raw_by_size;      /* a tile whose record would not be smaller is raw */
     int is_exact;         /* values come back bit for bit (core/exact.h) */
     int fill_has_quantum; /* 0: no value with the fill's bits, or restored to them, passes the checks */
 } csz_tile_plan;
+
+/* Quantizers of a lattice of this bound.  The field's has the plan's own. */
+static inline void csz_tile_plan_quantize(csz_tile_plan *plan, double bound, int has_fill, uint64_t fill) {
+    plan->f32 = csz_quantizer_make_f32(bound, has_fill, fill);
+    plan->f64 = csz_quantizer_make_f64(bound, has_fill, fill);
+    if (!plan->is_pointwise) return;
+    plan->pointwise_f32 =
+        csz_pointwise_make_f32(bound, plan->exponent, plan->pointwise_bound, plan->floor, has_fill, fill);
+    plan->pointwise_f64 =
+        csz_pointwise_make_f64(bound, plan->exponent, plan->pointwise_bound, plan->floor, has_fill, fill);
+}
+
+/* The same of a frame with another exponent. */
+static inline void csz_tile_plan_set_exponent(csz_tile_plan *plan, int exponent) {
+    plan->exponent = exponent;
+    csz_tile_plan_quantize(plan, plan->bound, plan->f64.has_fill, plan->f64.fill);
+}
 
 /* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
 typedef struct csz_code_tables {

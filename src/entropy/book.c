@@ -109,7 +109,7 @@ static uint32_t get_bits(const uint8_t *in, uint32_t end, uint32_t *at, uint32_t
 
 int csz_books_read(csz_book *books, csz_builtin_cache *cache, const uint8_t *in, uint32_t nbytes) {
     if (nbytes < CSZ_BOOKS_FIXED_NBYTES || nbytes > CSZ_BOOKS_MAX_NBYTES || nbytes % 4) return 0;
-    if (in[10] || in[11]) return 0;
+    if (csz_books_exponent(in)) return 0;
     const uint8_t *bits = in + CSZ_BOOKS_FIXED_NBYTES;
     uint32_t end = (nbytes - CSZ_BOOKS_FIXED_NBYTES) * 8, at = 0;
     for (int b = 0; b < CSZ_NBOOKS; b++) {

@@ -186,7 +186,13 @@ const uint16_t *csz_builtin_costs(csz_builtin_cache *cache, int book, int kind);
 /* The section of books; returns its size in bytes.  out has room for CSZ_BOOKS_MAX_NBYTES. */
 uint32_t csz_books_write(uint8_t *out, const csz_book *books);
 
-/* Reads and checks the section.  Returns 0 where it is malformed. */
+/* The exponent of a frame with a pointwise bound stands behind the books' kinds; of others it is 0. */
+CSZ_FN int csz_books_exponent(const uint8_t *in) { return (int16_t)(uint16_t)csz_load_u16(in + CSZ_NBOOKS); }
+CSZ_FN void csz_books_set_exponent(uint8_t *out, int exponent) {
+    csz_store_u16(out + CSZ_NBOOKS, (uint32_t)exponent & 0xFFFF);
+}
+
+/* Reads and checks the section, whose exponent is 0.  Returns 0 where it is malformed. */
 int csz_books_read(csz_book *books, csz_builtin_cache *cache, const uint8_t *in, uint32_t nbytes);
 
 #ifdef __cplusplus

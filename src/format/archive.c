@@ -59,7 +59,7 @@ double csz_fill_value(csz_type type, uint64_t bits) {
 
 static uint32_t features_of(const csz_header *h) {
     return (h->has_fill ? CSZ_FEATURE_FILL : 0u) | (h->has_grid ? CSZ_FEATURE_GRID : 0u) |
-           (h->has_zstd ? CSZ_FEATURE_ZSTD : 0u);
+           (h->has_zstd ? CSZ_FEATURE_ZSTD : 0u) | (h->floor > 0 ? CSZ_FEATURE_FLOOR : 0u);
 }
 
 uint32_t csz_header_nbytes(const csz_header *h) {
@@ -91,6 +91,10 @@ void csz_header_write(uint8_t *out, csz_header *h) {
     if (h->has_grid) {
         for (int i = 0; i < 3; i++) csz_store_u32(out + at + 4 * i, (uint32_t)h->geometry.frame[i]);
         at += 16;
+    }
+    if (h->floor > 0) {
+        csz_store_u64(out + at, csz_bits_f64(h->floor));
+        at += 8;
     }
     csz_store_u64(out + at, csz_hash_words(out, at / 4, 0));
 }
@@ -147,6 +151,7 @@ csz_status csz_header_read(csz_header *h, const uint8_t *in, size_t nbytes) {
     h->predictor = csz_header_predictor(w) ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_LORENZO;
     h->bound = csz_header_bound(w);
     h->bound_abs = csz_header_bound_abs(w);
+    if (features & CSZ_FEATURE_FLOOR) h->floor = csz_header_floor(w, csz_header_ndim(w), features);
     uint32_t at = 4 * CSZ_HEADER_FIXED_WORDS;
     for (int i = 0; i < h->field.ndim; i++, at += 8) h->field.dims[i] = csz_load_u64(in + at);
     if (csz_field_check(&h->field)) return CSZ_ERROR_CORRUPT;

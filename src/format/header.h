@@ -14,7 +14,13 @@
 
 #define CSZ_MAGIC_WORD 0x2B5A5343u /* "CSZ+" */
 
-enum { CSZ_FEATURE_FILL = 1, CSZ_FEATURE_GRID = 2, CSZ_FEATURE_ZSTD = 4, CSZ_FEATURES_KNOWN = 7 };
+enum {
+    CSZ_FEATURE_FILL = 1,
+    CSZ_FEATURE_GRID = 2,
+    CSZ_FEATURE_ZSTD = 4,
+    CSZ_FEATURE_FLOOR = 8,
+    CSZ_FEATURES_KNOWN = 15
+};
 
 /* Words of the header's fixed part; dims, fill value, grid and checksum follow. */
 enum {
@@ -34,11 +40,19 @@ CSZ_FN double csz_header_bound(const uint32_t *w) { return csz_f64_bits(csz_word
 CSZ_FN double csz_header_bound_abs(const uint32_t *w) { return csz_f64_bits(csz_words_u64(w + 8)); }
 
 CSZ_FN int csz_header_is_exact(const uint32_t *w) { return w[1] >> 24 == CSZ_BOUND_EXACT; }
+CSZ_FN int csz_header_is_pointwise(const uint32_t *w) { return w[1] >> 24 == CSZ_BOUND_PWR; }
+
+/* The floor of a header that has one, of these features and so many dims. */
+CSZ_FN double csz_header_floor(const uint32_t *w, uint32_t ndim, uint32_t features) {
+    return csz_f64_bits(csz_words_u64(w + CSZ_HEADER_FIXED_WORDS + 2 * ndim +
+                                      (features & CSZ_FEATURE_FILL ? 2 : 0) +
+                                      (features & CSZ_FEATURE_GRID ? 4 : 0)));
+}
 
 /* Size of a header that has these parts. */
 CSZ_FN uint32_t csz_header_nbytes_of(uint32_t ndim, uint32_t features) {
     return 4 * CSZ_HEADER_FIXED_WORDS + 8 * ndim + (features & CSZ_FEATURE_FILL ? 8 : 0) +
-           (features & CSZ_FEATURE_GRID ? 16 : 0) + 8;
+           (features & CSZ_FEATURE_GRID ? 16 : 0) + (features & CSZ_FEATURE_FLOOR ? 8 : 0) + 8;
 }
 
 /*
@@ -64,9 +78,7 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
     const double bound = csz_header_bound(w), bound_abs = csz_header_bound_abs(w),
                  largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     if (features & ~(uint32_t)CSZ_FEATURES_KNOWN || csz_header_predictor(w) > 1) return CSZ_ERROR_VERSION;
-    const uint32_t mode = w[1] >> 24;
-    if (type > CSZ_F64 || (mode > CSZ_BOUND_PSNR && mode != CSZ_BOUND_EXACT) ||
-        (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
+    if (type > CSZ_F64 || w[1] >> 24 > CSZ_BOUND_EXACT || (w[4] & 255) > CSZ_WORKFLOW_RLE_VLE)
         return CSZ_ERROR_CORRUPT;
     if (w[4] >> 8 & 255 || csz_header_metadata(w) % 8 || csz_header_metadata(w) > CSZ_METADATA_MAX_NBYTES)
         return CSZ_ERROR_CORRUPT;
@@ -80,6 +92,11 @@ CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
         return CSZ_ERROR_CORRUPT;
     if (features & CSZ_FEATURE_FILL && type == CSZ_F32 && w[CSZ_HEADER_FIXED_WORDS + 2 * ndim + 1])
         return CSZ_ERROR_CORRUPT;
+    if (csz_header_is_pointwise(w) && !(bound < 1 && bound_abs < 1)) return CSZ_ERROR_CORRUPT;
+    if (features & CSZ_FEATURE_FLOOR) {
+        const double floor = csz_header_floor(w, ndim, features);
+        if (!csz_header_is_pointwise(w) || !(floor > 0 && floor <= largest)) return CSZ_ERROR_CORRUPT;
+    }
     return CSZ_OK;
 }
 

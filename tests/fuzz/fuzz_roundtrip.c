@@ -51,16 +51,22 @@ static void fill_field(void *data, const csz_field *f, uint64_t n, fuzz_input in
     }
 }
 
+static int violates(uint64_t was, uint64_t is, csz_type type, const csz_info *info) {
+    if (info->bound_mode == CSZ_BOUND_PWR)
+        return type == CSZ_F32
+                   ? exhaustive_violates_share_f32((uint32_t)was, (uint32_t)is, info->bound, info->floor)
+                   : exhaustive_violates_share_f64(was, is, info->bound, info->floor);
+    return type == CSZ_F32 ? exhaustive_violates_f32((uint32_t)was, (uint32_t)is, info->bound_abs)
+                           : exhaustive_violates_f64(was, is, info->bound_abs);
+}
+
 static void check_restored(const void *data, const void *back, const csz_field *f, uint64_t n,
                            const csz_info *info, const csz_options *o) {
     uint64_t fill = f->type == CSZ_F32 ? csz_bits_f32((float)o->fill) : csz_bits_f64(o->fill);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t was = bits_at(data, f->type, i), is = bits_at(back, f->type, i);
         if (o->has_fill) FUZZ_CHECK((was == fill) == (is == fill));
-        if (f->type == CSZ_F32)
-            FUZZ_CHECK(!exhaustive_violates_f32((uint32_t)was, (uint32_t)is, info->bound_abs));
-        else
-            FUZZ_CHECK(!exhaustive_violates_f64(was, is, info->bound_abs));
+        FUZZ_CHECK(!violates(was, is, f->type, info));
     }
 }
 
@@ -84,10 +90,7 @@ static void check_preview(const void *data, void *back, size_t capacity, const u
         uint64_t was = bits_at(data, f.type, (z * whole[1] + y) * whole[2] + x),
                  is = bits_at(back, f.type, i);
         if (was == (f.type == CSZ_F32 ? (uint64_t)1 << 31 : (uint64_t)1 << 63) && is == 0) is = was;
-        if (f.type == CSZ_F32)
-            FUZZ_CHECK(!exhaustive_violates_f32((uint32_t)was, (uint32_t)is, info->bound_abs));
-        else
-            FUZZ_CHECK(!exhaustive_violates_f64(was, is, info->bound_abs));
+        FUZZ_CHECK(!violates(was, is, f.type, info));
     }
 }
 
@@ -97,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     csz_options_init(&o);
     uint32_t flags = (uint32_t)fuzz_take(&in, 4);
     csz_field field = {.type = (csz_type)(flags & 1), .ndim = 1 + (int)(flags >> 1 & 3)};
-    const int is_exact = (flags >> 3 & 3) == 3;
+    const int is_exact = (flags >> 3 & 3) == 3 && flags >> 28 & 1;
     o.bound_mode = is_exact ? CSZ_BOUND_EXACT : (csz_bound_mode)(flags >> 3 & 3);
     o.workflow = (csz_workflow)(flags >> 5 & 3);
     o.predictor = (csz_predictor)((flags >> 25 & 3) % 3);
@@ -112,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
         o.workflow = CSZ_WORKFLOW_AUTO;
         o.predictor = CSZ_PREDICTOR_AUTO;
     }
+    if (o.bound_mode == CSZ_BOUND_PWR && flags >> 27 & 1) o.floor = 1e-3 * o.bound;
+    if (!(o.floor > 0 && isfinite(o.floor))) o.floor = 0;
     o.fill = flags >> 24 & 1 ? 1e20 : csz_f64_bits(fuzz_take(&in, 8));
     uint64_t n = 1;
     const uint64_t most = (flags >> 11 & 3) == 3 ? MOST_ELEMENTS : FEW_ELEMENTS;
@@ -130,7 +135,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     uint8_t *stored = malloc(capacity);
     FUZZ_CHECK(stored);
     csz_status status = csz_compress(fuzz_context(), stored, capacity, &stored_nbytes, values, &field, &o);
-    FUZZ_CHECK(status == (is_exact || (o.bound > 0 && isfinite(o.bound)) ? CSZ_OK : CSZ_ERROR_BOUND));
+    const int is_share = o.bound_mode != CSZ_BOUND_PWR || o.bound < 1;
+    FUZZ_CHECK(status ==
+               (is_exact || (o.bound > 0 && isfinite(o.bound) && is_share) ? CSZ_OK : CSZ_ERROR_BOUND));
     if (status == CSZ_OK) {
         csz_info info;
         FUZZ_CHECK(stored_nbytes <= capacity &&

@@ -408,7 +408,8 @@ static void test_wrong_words_are_refused_with_a_message(void **state) {
                                {0, low},
                                {CSZ_HDF5_EXACT, low, high},
                                {CSZ_HDF5_EXACT | CSZ_HDF5_OPTIONAL},
-                               {3, low, high},
+                               {9, low, high},
+                               {3, 0, 0x3ff00000u}, /* a pointwise bound of 1 */
                                {0, 0, 0},
                                {0, 0, 0x7ff00000u},
                                {0, low, high | 0x80000000u},
@@ -416,7 +417,7 @@ static void test_wrong_words_are_refused_with_a_message(void **state) {
                                {0, low, high, 0, 3},
                                {0, low, high, 0, 2},
                                {0, low, high, 0, 2, 1}};
-    const size_t n[] = {1, 2, 3, 7, 3, 3, 3, 3, 4, 5, 5, 6};
+    const size_t n[] = {1, 2, 3, 7, 3, 3, 3, 3, 3, 4, 5, 5, 6};
     hid_t file = create_file();
     for (size_t i = 0; i < sizeof n / sizeof n[0]; i++) {
         setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, bad[i], n[i], 0};

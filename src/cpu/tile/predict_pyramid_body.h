@@ -435,6 +435,82 @@ static __attribute__((noinline)) int NAME(meets_fill)(const FLOAT *restrict v, c
     return any != 0;
 }
 
+/* ---- the same with a pointwise bound: predictions and restored values are logarithms, in octaves ---- */
+
+static __attribute__((noinline)) void
+NAME(quantize_pointwise)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                         const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                         uint32_t n, const NAME(csz_quantizer) * q, const NAME(csz_pointwise) * pointwise,
+                         uint32_t *hash) {
+    const NAME(csz_pointwise) z = *pointwise;
+    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1),
+               fill = z.has_fill ? z.fill : NAME(csz_bits)((FLOAT)NAN);
+    const FLOAT inverse = q->inverse, step = q->step;
+    BITS sum = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        const FLOAT m = (NAME(csz_pointwise_octaves)(v[i], &z) - p[i]) * inverse + MAGIC, k = m - MAGIC,
+                    r = NAME(csz_pyramid_restore)(p[i], k, step), back = NAME(csz_pointwise_value)(r, &z);
+        const BITS is_own = (BITS)(weight[i] != 0), bits = NAME(csz_bits)(v[i]);
+        const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
+                          NAME(csz_pointwise_holds)(v[i], back, &z) & (BITS)(bits != minus_zero) &
+                          (BITS)(bits != fill) & (BITS)(NAME(csz_bits)(back) != fill);
+        const BITS mask = (BITS)0 - good;
+        code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & mask);
+        refused[i] = (uint8_t)(is_own & (good ^ 1));
+        restored[i] = NAME(either)(mask, r, p[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(back) & mask, weight[i]);
+    }
+    *hash += (uint32_t)sum;
+}
+
+static __attribute__((noinline)) void NAME(check_pointwise)(uint8_t *restrict refused,
+                                                            const FLOAT *restrict v, const FLOAT *restrict r,
+                                                            const uint32_t *restrict weight, uint32_t n,
+                                                            const NAME(csz_pointwise) * pointwise,
+                                                            uint32_t *hash) {
+    const NAME(csz_pointwise) z = *pointwise;
+    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1),
+               fill = z.has_fill ? z.fill : NAME(csz_bits)((FLOAT)NAN);
+    BITS sum = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        const FLOAT back = NAME(csz_pointwise_value)(r[i], &z);
+        const BITS is_own = (BITS)(weight[i] != 0), bits = NAME(csz_bits)(v[i]);
+        const BITS good = is_own & NAME(csz_pointwise_holds)(v[i], back, &z) & (BITS)(bits != minus_zero) &
+                          (BITS)(bits != fill) & (BITS)(NAME(csz_bits)(back) != fill);
+        refused[i] = (uint8_t)(is_own & (good ^ 1));
+        sum += NAME(weighed)(NAME(csz_bits)(back) & ((BITS)0 - good), weight[i]);
+    }
+    *hash += (uint32_t)sum;
+}
+
+/* 1 if any of n places, to a multiple of 16, is refused. */
+static int NAME(any_refused)(const uint8_t *refused, uint32_t n) { return memchr(refused, 1, n) != NULL; }
+
+/* Logarithms to values, in place. */
+static __attribute__((noinline)) void NAME(raise_row)(FLOAT *row, uint32_t n,
+                                                      const NAME(csz_pointwise) * pointwise) {
+    const NAME(csz_pointwise) z = *pointwise;
+    for (uint32_t i = 0; i < n; i++) row[i] = NAME(csz_pointwise_value)(row[i], &z);
+}
+
+static void NAME(raise_rows)(FLOAT *to, uint64_t plane_pitch, uint64_t row_pitch, const csz_level *level,
+                             const csz_tile_box *box) {
+    for (uint32_t z = 0; z < box->extent[0]; z++)
+        for (uint32_t y = 0; y < box->extent[1]; y++) NAME(raise_row)
+    (to + z * plane_pitch + y * row_pitch, box->extent[2], &level->plan.NAME(pointwise));
+}
+
+/* The checksum of values whose logarithms these are. */
+static __attribute__((noinline)) uint32_t NAME(hash_pointwise)(const FLOAT *restrict r,
+                                                               const uint32_t *restrict weight, uint32_t n,
+                                                               const NAME(csz_pointwise) * pointwise) {
+    const NAME(csz_pointwise) z = *pointwise;
+    BITS sum = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++)
+        sum += NAME(weighed)(NAME(csz_bits)(NAME(csz_pointwise_value)(r[i], &z)), weight[i]);
+    return (uint32_t)sum;
+}
+
 /* V of the checksum. */
 static uint32_t NAME(fold)(BITS bits) { return sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits); }
 
@@ -599,16 +675,20 @@ static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, c
             FLOAT *at = p->by_class.FIELD[klass] + l->origin + z * l->pitch[0];
             const uint32_t place = ((uint32_t)i * l->half[0] + z) * l->plane;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0;
+            const uint32_t length = whole_vectors(((i ? own_rows : n[1]) - 1) * pitch + n[2]);
+            uint32_t gained = 0;
             if (i == 0) {
-                hash += NAME(hash_places)(at, weight + place, whole_vectors((n[1] - 1) * pitch + n[2]));
-                continue;
+                gained = NAME(hash_places)(at, weight + place, length);
+            } else {
+                NAME(predict_plane)(p, l, level, klass, z, n[1], n[2]);
+                if (own_rows)
+                    gained = NAME(restore_places)(at, p->plane.FIELD, p->code + place, weight + place, length,
+                                                  level->plan.FIELD.step);
             }
-            NAME(predict_plane)(p, l, level, klass, z, n[1], n[2]);
-            if (own_rows)
-                hash += NAME(restore_places)(at, p->plane.FIELD, p->code + place, weight + place,
-                                             whole_vectors((own_rows - 1) * pitch + n[2]),
-                                             level->plan.FIELD.step);
-            NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
+            if (level->plan.is_pointwise && (i == 0 || own_rows))
+                gained = NAME(hash_pointwise)(at, weight + place, length, &level->plan.NAME(pointwise));
+            hash += gained;
+            if (i) NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
         }
     }
     return hash;
@@ -651,10 +731,14 @@ static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const cs
     if (level->restored) NAME(store_restored)(p, &l, level, box);
     if (rows && !w->has_values && w->n_special == 0) {
         NAME(join_classes)(rows->first, rows->plane, rows->row, p, &l, box);
+        if (level->plan.is_pointwise) NAME(raise_rows)(rows->first, rows->plane, rows->row, level, box);
         return 1;
     }
-    if (!w->has_values) NAME(join_classes)
-    (w->value.FIELD, (uint64_t)1 << (g->log2_t[1] + g->log2_t[2]), (uint64_t)1 << g->log2_t[2], p, &l, box);
+    if (!w->has_values) {
+        const uint64_t row = (uint64_t)1 << g->log2_t[2], plane = row << g->log2_t[1];
+        NAME(join_classes)(w->value.FIELD, plane, row, p, &l, box);
+        if (level->plan.is_pointwise) NAME(raise_rows)(w->value.FIELD, plane, row, level, box);
+    }
     if (!w->has_values && w->n_special == 0) return 0;
     if (w->n_special) csz_tile_specials_apply(w, &level->plan);
     w->value_hash = NAME(hash_elements)(w, p, order->weight);
@@ -678,6 +762,8 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     const uint32_t pitch = l.pitch[1];
     uint32_t hash = 0;
     int has_refused = 0;
+    const int is_pointwise = level->plan.is_pointwise;
+    int has_cleared = 0;
     NAME(make_ends)(p, &l);
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
     NAME(load_values)(p->value.FIELD, &l, level, box, g->rank);
@@ -700,6 +786,15 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
                 NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
             }
             if (!own_rows) continue;
+            if (is_pointwise) {
+                NAME(clear_refused)(p, g->rank, &has_cleared);
+                if (i == 0) NAME(check_pointwise)
+                (p->refused + place, v, at, weight, length, &level->plan.NAME(pointwise), &hash);
+                else NAME(quantize_pointwise)(at, p->code + place, p->refused + place, v, prediction, weight,
+                                              length, q, &level->plan.NAME(pointwise), &hash);
+                has_refused |= NAME(any_refused)(p->refused + place, length);
+                continue;
+            }
             /* where one value was refused others will be */
             int is_done = !has_refused && (i == 0 ? NAME(check_fast)(v, at, weight, length, bound, &gained)
                                                   : NAME(quantize_fast)(at, p->code + place, v, prediction,

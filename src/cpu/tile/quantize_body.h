@@ -89,6 +89,33 @@ static __attribute__((noinline)) NAME(plain)
     return (NAME(plain)){worst, far, least, hash};
 }
 
+/* The same with a pointwise bound; worst: not 0 if some value has no quantum. */
+static __attribute__((noinline)) NAME(plain)
+    NAME(pointwise_loop)(int16_t *restrict out, const FLOAT *restrict v, const uint32_t *restrict weight,
+                         const NAME(csz_pointwise) * pointwise, BITS base) {
+    const NAME(csz_pointwise) z = *pointwise;
+    const BITS fill = z.has_fill ? z.fill : NAME(csz_bits)((FLOAT)NAN);
+    BITS refused = 0, far = 0;
+    uint32_t hash = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+        SIGNED q;
+        FLOAT restored;
+        const BITS holds = NAME(csz_pointwise_candidate)(v[e], &z, &q, &restored);
+        const BITS offset = (BITS)q - (base - 32768u);
+        refused |=
+            (holds ^ 1) | (BITS)(NAME(csz_bits)(v[e]) == fill) | (BITS)(NAME(csz_bits)(restored) == fill);
+        hash += NAME(fold)(NAME(csz_bits)(restored)) * weight[e];
+        far |= offset;
+        out[e] = (int16_t)(uint16_t)(offset ^ 32768u);
+    }
+    return (NAME(plain)){refused, far, 0, hash};
+}
+
+static int NAME(quantum_of)(FLOAT v, const csz_tile_plan *plan, SIGNED *q) {
+    return plan->is_pointwise ? NAME(csz_pointwise_quantum)(v, &plan->NAME(pointwise), q)
+                              : NAME(csz_quantum)(v, &plan->FIELD, q);
+}
+
 /* 1 if some value is the fill value or some quantum comes back as it; a loop of its own, as few fields can
  * have that. */
 static int NAME(any_like_fill)(const int16_t *offset, const FLOAT *v, SIGNED base, FLOAT step, BITS fill) {
@@ -109,8 +136,18 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, con
     const SIGNED most = (SIGNED)1 << (sizeof(BITS) == 4 ? 22 : 50),
                  lowest = (SIGNED)((BITS)1 << (sizeof(BITS) * 8 - 1));
     SIGNED corner;
-    if (!NAME(csz_quantum)(v[0], &plan->FIELD, &corner)) return 0;
+    if (!NAME(quantum_of)(v[0], plan, &corner)) return 0;
     const SIGNED base = corner & ~(SIGNED)1;
+    if (plan->is_pointwise) {
+        const NAME(plain) r =
+            NAME(pointwise_loop)(w->narrow[0], v, weight, &plan->NAME(pointwise), (BITS)base);
+        if (r.far >> 16 || r.worst) return 0;
+        w->base = base;
+        w->klass = 0;
+        w->value_hash = r.hash;
+        finish_deltas(w, plan);
+        return 1;
+    }
     if (base > most - 65536 || base < 65536 - most) return 0;
     NAME(plain)
     r = NAME(quantize_loop)(w->narrow[0], v, weight, plan->FIELD.inverse, plan->FIELD.step, (BITS)base);
@@ -156,6 +193,30 @@ static __attribute__((noinline)) NAME(tried)
     return (NAME(tried)){any, hash};
 }
 
+/* The same with a pointwise bound, and with the fill value. */
+static __attribute__((noinline)) NAME(tried)
+    NAME(pointwise_candidates)(SIGNED *restrict q, uint8_t *restrict valid, const FLOAT *restrict v,
+                               const BITS *restrict vbits, const uint32_t *restrict weight,
+                               const NAME(csz_pointwise) * pointwise) {
+    const NAME(csz_pointwise) z = *pointwise;
+    const BITS fill = z.has_fill ? z.fill : NAME(csz_bits)((FLOAT)NAN);
+    BITS any = 0;
+    uint32_t hash = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
+        SIGNED quantum;
+        FLOAT restored;
+        const BITS holds = NAME(csz_pointwise_candidate)(v[e], &z, &quantum, &restored);
+        const BITS refused =
+                       (holds ^ 1) | (BITS)(vbits[e] == fill) | (BITS)(NAME(csz_bits)(restored) == fill),
+                   mask = (BITS)0 - refused;
+        any |= refused;
+        q[e] = (SIGNED)((BITS)quantum & ~mask);
+        valid[e] = (uint8_t)(refused ^ 1);
+        hash += NAME(fold)((NAME(csz_bits)(restored) & ~mask) | (vbits[e] & mask)) * weight[e];
+    }
+    return (NAME(tried)){any, hash};
+}
+
 /* Refuses what is the fill value or would come back as it; returns by how much that changes the hash. */
 static uint32_t NAME(refuse_fill)(SIGNED *q, uint8_t *valid, const BITS *vbits, const uint32_t *weight,
                                   FLOAT step, BITS fill) {
@@ -178,9 +239,9 @@ static uint32_t NAME(equal_mask)(const BITS *value, BITS bits) {
 }
 
 /*
- * Tries the second candidate of elements whose first was refused, and gathers exceptions: in masks those
- * with the bits of the fill value, of the first NaN in code order, or of -0.0; the others one by one.
- * Returns the change of the hash by second candidates.
+ * Tries the second candidate, which an absolute bound has, of elements whose first was refused, and gathers
+ * exceptions: in masks those with the bits of the fill value, of the first NaN in code order, or of -0.0; the
+ * others one by one. Returns the change of the hash by second candidates.
  */
 static uint32_t NAME(gather_specials)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                                       SIGNED *q, const uint32_t *weight) {
@@ -217,7 +278,7 @@ static uint32_t NAME(gather_specials)(csz_tile_work *w, const csz_tile_plan *pla
         while (refused) {
             const uint32_t b = (uint32_t)__builtin_ctz(refused), e = first + (b >> 2) * stride + (b & 3);
             refused &= refused - 1;
-            if (NAME(csz_quantum)(w->value.FIELD[e], &plan->FIELD, &q[e])) {
+            if (!plan->is_pointwise && NAME(csz_quantum)(w->value.FIELD[e], &plan->FIELD, &q[e])) {
                 BITS back = NAME(csz_bits)((FLOAT)q[e] * plan->FIELD.step);
                 hash += (NAME(fold)(back) - NAME(fold)(value[b])) * weight[e];
                 w->valid[e] = 1;
@@ -272,18 +333,20 @@ static int NAME(all_equal)(const BITS *vbits) {
 static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                                    const uint32_t *weight) {
     SIGNED *q = (SIGNED *)w->code64, corner;
-    if (!NAME(csz_quantum)(w->value.FIELD[0], &plan->FIELD, &corner) && NAME(all_equal)(w->value.WORDS)) {
+    if (!NAME(quantum_of)(w->value.FIELD[0], plan, &corner) && NAME(all_equal)(w->value.WORDS)) {
         w->is_fill = 1;
         w->fill_bits = w->value.WORDS[0];
         w->n_special = csz_tile_box_count(box);
         w->value_hash = NAME(hash_box)(w, &plan->geometry, box);
         return;
     }
-    NAME(tried)
-    r = NAME(candidates)(q, w->valid, w->value.FIELD, w->value.WORDS, weight, plan->FIELD.inverse,
-                         plan->FIELD.step, plan->FIELD.bound);
+    const NAME(tried) r = plan->is_pointwise
+                              ? NAME(pointwise_candidates)(q, w->valid, w->value.FIELD, w->value.WORDS,
+                                                           weight, &plan->NAME(pointwise))
+                              : NAME(candidates)(q, w->valid, w->value.FIELD, w->value.WORDS, weight,
+                                                 plan->FIELD.inverse, plan->FIELD.step, plan->FIELD.bound);
     w->value_hash = r.hash;
-    if (plan->fill_has_quantum)
+    if (plan->fill_has_quantum && !plan->is_pointwise)
         w->value_hash +=
             NAME(refuse_fill)(q, w->valid, w->value.WORDS, weight, plan->FIELD.step, plan->FIELD.fill);
     const int any = r.refused || plan->fill_has_quantum;

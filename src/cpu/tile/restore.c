@@ -121,6 +121,29 @@ static uint32_t scale_f64(csz_tile_work *w, double step, const uint32_t *restric
     return hash;
 }
 
+/* The same with a pointwise bound. */
+#define DEFINE_RAISE(NAME, FLOAT, SIGNED, BITS, FOLD)                                              \
+    static uint32_t raise_##NAME(csz_tile_work *w, const csz_pointwise_##NAME *pointwise,          \
+                                 const uint32_t *restrict weight) {                                \
+        const csz_pointwise_##NAME z = *pointwise;                                                 \
+        FLOAT *restrict v = w->value.NAME;                                                         \
+        const int16_t *restrict narrow = w->narrow[0];                                             \
+        const int64_t *restrict wide = w->wide[0];                                                 \
+        const BITS base = (BITS)w->base;                                                           \
+        uint32_t hash = 0;                                                                         \
+        if (w->klass == 0) {                                                                       \
+            for (uint32_t e = 0; e < CSZ_TILE_N; e++)                                              \
+                v[e] = csz_pointwise_restore_##NAME((SIGNED)(base + (BITS)(SIGNED)narrow[e]), &z); \
+        } else {                                                                                   \
+            for (uint32_t e = 0; e < CSZ_TILE_N; e++)                                              \
+                v[e] = csz_pointwise_restore_##NAME((SIGNED)(base + (BITS)wide[e]), &z);           \
+        }                                                                                          \
+        for (uint32_t e = 0; e < CSZ_TILE_N; e++) hash += FOLD(csz_bits_##NAME(v[e])) * weight[e]; \
+        return hash;                                                                               \
+    }
+DEFINE_RAISE(f32, float, int32_t, uint32_t, )
+DEFINE_RAISE(f64, double, int64_t, uint64_t, csz_value_fold_f64)
+
 /* Hash of value[], all of which is set. */
 static uint32_t hash_values(const csz_tile_work *w, csz_type type, const uint32_t *restrict weight) {
     uint32_t hash = 0;
@@ -134,10 +157,13 @@ static uint32_t hash_values(const csz_tile_work *w, csz_type type, const uint32_
 
 static void restore_constant(csz_tile_work *w, const csz_tile_plan *plan) {
     if (plan->type == CSZ_F32) {
-        float value = csz_restore_f32((int32_t)w->base, plan->f32.step);
+        const float value = plan->is_pointwise
+                                ? csz_pointwise_restore_f32((int32_t)w->base, &plan->pointwise_f32)
+                                : csz_restore_f32((int32_t)w->base, plan->f32.step);
         for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->value.f32[e] = value;
     } else {
-        double value = csz_restore_f64(w->base, plan->f64.step);
+        const double value = plan->is_pointwise ? csz_pointwise_restore_f64(w->base, &plan->pointwise_f64)
+                                                : csz_restore_f64(w->base, plan->f64.step);
         for (uint32_t e = 0; e < CSZ_TILE_N; e++) w->value.f64[e] = value;
     }
 }
@@ -161,8 +187,12 @@ int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile
         } else {
             sum_wide(w, &plan->geometry);
         }
-        w->value_hash = plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step, weight)
-                                              : scale_f64(w, plan->f64.step, weight);
+        if (plan->is_pointwise)
+            w->value_hash = plan->type == CSZ_F32 ? raise_f32(w, &plan->pointwise_f32, weight)
+                                                  : raise_f64(w, &plan->pointwise_f64, weight);
+        else
+            w->value_hash = plan->type == CSZ_F32 ? scale_f32(w, plan->f32.step, weight)
+                                                  : scale_f64(w, plan->f64.step, weight);
     }
     if (w->n_special) csz_tile_specials_apply(w, plan);
     if (w->n_special || w->is_constant) w->value_hash = hash_values(w, plan->type, weight);

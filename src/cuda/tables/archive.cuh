@@ -86,7 +86,7 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
             status = csz_header_size_check(lead, nbytes);
             if (!status && sum != csz_words_u64(lead + nwords - 2)) status = CSZ_ERROR_CORRUPT;
             if (!status) status = csz_header_fields_check(lead);
-            if (!status && csz_header_is_exact(lead)) status = CSZ_ERROR_BACKEND;
+            if (!status && (csz_header_is_exact(lead) || csz_header_is_pointwise(lead))) status = CSZ_ERROR_BACKEND;
             /* frames that may be pyramids lie otherwise: the caller must say so */
             if (!status && csz_header_predictor(lead) != call->is_packed) status = CSZ_ERROR_ARGUMENT;
             if (!status) status = header_field_check(call, lead);
