@@ -15,6 +15,7 @@ import ctypes
 import os
 import re
 import struct
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def _paths_of(library: ctypes.CDLL) -> list[str]:
 
 
 class Csz(Mapping[str, Any]):
-    """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)``.
+    """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)`` or ``compression=Csz(abs=1e-3)``.
 
     Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with the range of its own values.
     :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a value of missing data; by default the dataset's own
@@ -126,7 +127,11 @@ class Csz(Mapping[str, Any]):
             words += [coding, _FILL_NONE]
         else:
             words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
-        self._settings = {"compression": FILTER_ID, "compression_opts": tuple(words)}
+        self.filter_id, self.filter_options = FILTER_ID, tuple(words)
+        self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
+        h5py = sys.modules.get("h5py")
+        if h5py is not None:  # it then takes this as one of its own, which have an id and options too
+            h5py.filters.FilterRefBase.register(Csz)
 
     def __getitem__(self, name: str) -> Any:
         return self._settings[name]
@@ -136,6 +141,9 @@ class Csz(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._settings)
+
+    def __hash__(self) -> int:  # h5py looks for it among its own filters
+        return hash((self.filter_id, self.filter_options))
 
     def __repr__(self) -> str:
         return f"Csz({self._settings})"

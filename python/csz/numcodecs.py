@@ -78,6 +78,8 @@ class Csz(Codec):  # type: ignore[misc]
             chunk = _codec.decompress_chunk(buf, self._threads)
             return chunk if self._dtype is None else chunk.astype(self._dtype, copy=False)
         header = _api.info(buf)
+        if getattr(getattr(out, "dtype", None), "hasobject", False):  # its bytes are references
+            raise _errors.DtypeError("out holds Python objects: a chunk is decoded into numbers or bytes")
         in_order = out.T if isinstance(out, np.ndarray) and not out.flags.c_contiguous else out
         try:
             flat = np.frombuffer(in_order, dtype=np.uint8)

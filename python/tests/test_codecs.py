@@ -77,6 +77,13 @@ class Numcodecs(unittest.TestCase):
             with self.assertRaises(csz.Error):
                 codec.decode(chunk, out)
 
+    def test_not_into_objects(self):
+        from csz.numcodecs import Csz
+
+        codec = Csz(abs=1)
+        with self.assertRaises(TypeError):
+            codec.decode(codec.encode(np.zeros(10)), out=np.empty(10, dtype=object))
+
     def test_other_byte_order_must_be_named(self):
         from csz.numcodecs import Csz
 

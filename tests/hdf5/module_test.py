@@ -36,6 +36,16 @@ with h5py.File("m.h5", "w") as file:
 near(h5py.File("m.h5")["t"][:])
 """
 runs("csz.hdf5 first, then h5py", "import csz.hdf5, h5py\n" + FIELD + WRITE)
+runs("h5py takes it as compression=", "import csz.hdf5, h5py\n" + FIELD + WRITE.replace("**csz.hdf5.Csz(abs=1e-3)", "compression=csz.hdf5.Csz(abs=1e-3)"))
+runs("a file that is not there is that, and is created where it may be", """
+import csz.hdf5, h5py
+try:
+    h5py.File("nothing.h5")
+except FileNotFoundError:
+    h5py.File("appended.h5", "a").close()
+else:
+    raise SystemExit("no FileNotFoundError")
+""")
 runs("h5py first, and in use", "import h5py\nh5py.File('x.h5', 'w')['a'] = 1.0\nimport csz.hdf5\n" + FIELD + WRITE)
 runs("h5py after it has failed to find the filter", "import h5py" + FIELD + """
 try:

@@ -11,6 +11,7 @@ import sys
 import warnings
 
 import netCDF4
+import numcodecs
 import numpy as np
 import zarr
 
@@ -18,6 +19,7 @@ import csz.hdf5
 from csz.numcodecs import Csz
 
 warnings.simplefilter("ignore")
+numcodecs.register_codec(Csz)  # the package need not be installed here
 failures = 0
 
 
