@@ -9,7 +9,8 @@ csz and SZ3 are timed on one thread, in memory: coders take turns, and the best 
 the machine falls on none alone.  csz's pyramid is timed on two threads, too.  SPERR and zfp run inside HDF5 and are not timed.
 
 Writes a report in Markdown and a picture of bits a value over PSNR, one panel a field.  With --exact: a report of -m exact beside
-blosc2 (shuffle, zstd of level 5), both ways on one thread, alone.
+blosc2 (shuffle, zstd of level 5), both ways on one thread, alone.  With --pwr: a report of -m pwr beside a plain quantization of
+logarithms.
 """
 import argparse
 import json
@@ -195,6 +196,57 @@ def report_exact(fields, args):
         "Made by `make bench-ratio ARGS=--exact`. One thread, in memory; every bit was compared.", "", *table(header, rows)])  # fmt: skip
 
 
+def plain_logarithms(field, bound):
+    """Bytes of what LC and PFPL do, here in NumPy: log2 of magnitudes in steps of the bound with the sign below, differences in
+    negabinary, bit planes of 16 KiB, bytes of 0 left out by bitmaps that are packed again.  Zeros and missing values are one code."""
+    v = field.values.ravel().astype("f8")
+    there = ~field.missing.ravel() & (v != 0)
+    size = field.values.itemsize
+    unsigned = np.dtype(f"u{size}").type
+    codes = np.full(v.size, -(2**20), dtype="i8")
+    codes[there] = 2 * np.rint(np.log2(np.abs(v[there])) / (2 * math.log2(1 + bound))) + (v[there] < 0)
+    mask = unsigned(0xAAAAAAAAAAAAAAAA & (256**size - 1))
+    chunk, nbytes = 16384 // size, 0
+    for at in range(0, codes.size, chunk):
+        part = np.diff(codes[at : at + chunk], prepend=0)
+        words = (part.astype(unsigned) + mask) ^ mask
+        words = np.concatenate([words, np.zeros(-len(words) % (8 * size), unsigned)])
+        bits = np.unpackbits(words.astype(words.dtype.newbyteorder(">")).view("u1").reshape(-1, size), axis=1)
+        flags = np.packbits(bits.T.ravel()) != 0
+        taken = flags.sum()
+        for _ in range(3):
+            bitmap = np.packbits(flags)
+            flags = np.concatenate([[True], bitmap[1:] != bitmap[:-1]])
+            taken += flags.sum()
+        nbytes += min(int(taken) + len(np.packbits(flags)) + 4, size * len(part))
+    return nbytes
+
+
+def run_pwr(field, bound, predictor, args):
+    """Bytes of csz; fails unless every value keeps the bound."""
+    command = [args.csz, "compress", field.path, "-t", f"f{8 * field.values.itemsize}", "-d", field.dims, "-m", "pwr", "-e", repr(bound),
+               "-p", predictor, "-b", "cpu", "--verify", "--json", "-f", "-o", "/dev/null",
+               "--fill", "none" if field.fill == "-" else field.fill]  # fmt: skip
+    return json.loads(subprocess.check_output(command))["nbytes_out"]
+
+
+def report_pwr(fields, args):
+    columns = []
+    for bound in TABLE_BOUNDS:
+        for predictor in ("lorenzo", "auto"):
+            columns.append([f.values.nbytes / run_pwr(f, bound, predictor, args) for f in fields])
+        columns.append([f.values.nbytes / plain_logarithms(f, bound) for f in fields])
+    rows = [[f.name, *[f"{column[k]:.2f}" for column in columns]] for k, f in enumerate(fields)]
+    rows.append(["**geometric mean**", *[f"{mean(column):.2f}" for column in columns]])
+    header = ["field", *[f"{coder} {bound:g}" for bound in TABLE_BOUNDS for coder in ("lorenzo", "auto", "plain")]]
+    return "\n".join([
+        "# Pointwise relative bounds, beside plain quantization of logarithms", "",
+        f"{time.strftime('%Y-%m-%d')}, commit {commit_here()}, {cpu_here()}. Made by `make bench-ratio ARGS=--pwr`. Ratios of "
+        "`-m pwr`; every value was compared exactly, and zeros, signs, denormals and missing values come back as they are. *plain* is a "
+        "stand-in for LC and PFPL, written in NumPy after their papers: it neither checks values nor stores missing ones, which "
+        "favours it.", "", *table(header, rows)])  # fmt: skip
+
+
 def commit_here():
     return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
 
@@ -301,12 +353,13 @@ def main():
     parser.add_argument("--only", help="fields whose name has this in it")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of which the best times count")
     parser.add_argument("--exact", action="store_true", help="-m exact beside blosc2, and nothing else")
+    parser.add_argument("--pwr", action="store_true", help="-m pwr beside plain quantization of logarithms, and nothing else")
     parser.add_argument("--out", default="build-cpu/ratio.md")
     parser.add_argument("--picture", default="build-cpu/ratio.svg", help=".svg or .png")
     args = parser.parse_args()
     fields, results = read_fields(args), {}
-    if args.exact:
-        text = report_exact(fields, args)
+    if args.exact or args.pwr:
+        text = report_exact(fields, args) if args.exact else report_pwr(fields, args)
         pathlib.Path(args.out).write_text(text)
         print(text)
         return

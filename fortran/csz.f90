@@ -44,7 +44,7 @@ module csz
         integer :: nlevels = 1                ! levels below this have previews; 1: none
     end type
 
-    ! csz_compress(archive, field, status, abs | rel | psnr [, fill, predictor, zstd_level, threads])
+    ! csz_compress(archive, field, status, abs | rel | psnr | pwr [, fill, predictor, zstd_level, threads])
     interface csz_compress
         module procedure compress_f32, compress_f64
     end interface
@@ -183,32 +183,32 @@ contains
 
     ! ---- compressing ----
 
-    subroutine compress_f32(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads)
+    subroutine compress_f32(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real32), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr, fill
+        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr
         integer, intent(in), optional :: predictor, zstd_level, threads
         call compress(archive, c_loc(field), field_of(0, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads)
+                      fill, predictor, zstd_level, threads, pwr)
     end subroutine
 
-    subroutine compress_f64(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads)
+    subroutine compress_f64(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real64), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr, fill
+        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr
         integer, intent(in), optional :: predictor, zstd_level, threads
         call compress(archive, c_loc(field), field_of(1, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads)
+                      fill, predictor, zstd_level, threads, pwr)
     end subroutine
 
-    subroutine compress(archive, data, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads)
+    subroutine compress(archive, data, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr)
         integer(int8), allocatable, intent(out) :: archive(:)
         type(c_ptr), intent(in) :: data
         type(c_field), intent(in) :: field
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr, fill
+        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr
         integer, intent(in), optional :: predictor, zstd_level, threads
         integer(int8), allocatable :: room(:)
         integer(c_size_t) :: capacity, nbytes
@@ -216,7 +216,7 @@ contains
         type(c_ptr) :: context
         integer :: failed
         call c_options_init(options, c_sizeof(options))
-        call bound_set(options%bound_mode, options%bound, status, abs, rel, psnr)
+        call bound_set(options%bound_mode, options%bound, status, abs, rel, psnr, pwr)
         if (status /= csz_ok) return
         if (present(fill)) then
             options%has_fill = 1
@@ -469,17 +469,17 @@ contains
     ! ---- HDF5 and netCDF-4 ----
 
     ! The parameters of the HDF5 filter csz_hdf5_filter_id, for nf90_def_var_filter and h5pset_filter_f.
-    ! Exactly one of abs, rel and psnr is given, and positive; else the parameters are empty, and the filter
+    ! Exactly one of abs, rel, psnr and pwr is given, and positive; else the parameters are empty, and the filter
     ! keeps every bit.
-    function csz_hdf5_parameters(abs, rel, psnr) result(words)
-        real(real64), intent(in), optional :: abs, rel, psnr
+    function csz_hdf5_parameters(abs, rel, psnr, pwr) result(words)
+        real(real64), intent(in), optional :: abs, rel, psnr, pwr
         integer(c_int), allocatable :: words(:)
         real(real64) :: bound
         integer(int64) :: bits
         integer(c_int) :: mode
         integer :: status
         allocate (words(0))
-        call bound_set(mode, bound, status, abs, rel, psnr)
+        call bound_set(mode, bound, status, abs, rel, psnr, pwr)
         if (status /= csz_ok) return
         if (.not. bound > 0) return
         bits = transfer(bound, bits)
@@ -495,15 +495,15 @@ contains
     ! ---- shared by the above ----
 
     ! Exactly one bound is given.
-    subroutine bound_set(mode, bound, status, abs, rel, psnr)
+    subroutine bound_set(mode, bound, status, abs, rel, psnr, pwr)
         integer(c_int), intent(out) :: mode
         real(c_double), intent(out) :: bound
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr
+        real(real64), intent(in), optional :: abs, rel, psnr, pwr
         mode = 0
         bound = 0
         status = csz_ok
-        if (count([present(abs), present(rel), present(psnr)]) /= 1) status = csz_error_argument
+        if (count([present(abs), present(rel), present(psnr), present(pwr)]) /= 1) status = csz_error_argument
         if (present(abs)) bound = abs
         if (present(rel)) then
             mode = 1
@@ -511,6 +511,9 @@ contains
         else if (present(psnr)) then
             mode = 2
             bound = psnr
+        else if (present(pwr)) then
+            mode = 3
+            bound = pwr
         end if
     end subroutine
 

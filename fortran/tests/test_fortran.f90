@@ -71,6 +71,9 @@ contains
         call csz_decompress(d3, archive, status)
         call check(status == csz_ok .and. &
                    20*log10((maxval(c3) - minval(c3))/sqrt(sum((c3 - d3)**2)/size(c3))) >= 80, 'real64, PSNR')
+        call csz_compress(archive, c3, status, pwr=1e-3_real64)
+        call csz_decompress(d3, archive, status)
+        call check(status == csz_ok .and. all(abs(c3 - d3) <= 1.000001e-3_real64*abs(c3)), 'real64, pointwise')
         ! not contiguous, both ways
         call csz_compress(archive, a3(::2, :, ::3), status, abs=bound)
         b3 = 7

@@ -77,12 +77,12 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
         m_options.threads = 1; // a rank for each core is the rule
         for (const auto &[name, value] : parameters) set(lower(name), value);
         // A reader's has no parameters.
-        if (!m_has_bound && !parameters.empty()) fail("give exactly one of the parameters abs, rel and psnr");
+        if (!m_has_bound && !parameters.empty()) fail("give exactly one of the parameters abs, rel, psnr and pwr");
     }
 
     size_t Operate(const char *data, const adios2::Dims &, const adios2::Dims &count,
                    const adios2::DataType type, char *out) override {
-        if (!m_has_bound) fail("give exactly one of the parameters abs, rel and psnr");
+        if (!m_has_bound) fail("give exactly one of the parameters abs, rel, psnr and pwr");
         const csz_field field =
             field_of(type == adios2::DataType::Float ? CSZ_F32 : CSZ_F64, count.size(), count.data());
         size_t capacity = 0, nbytes = 0;
@@ -132,13 +132,13 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
 
   private:
     void set(const std::string &name, const std::string &value) {
-        static const char *const bounds[] = {"abs", "rel", "psnr"},
+        static const char *const bounds[] = {"abs", "rel", "psnr", "pwr"},
                                  *const workflows[] = {"auto", "huffman", "rle", "rle+vle"},
                                  *const predictors[] = {"lorenzo", "pyramid", "auto"},
                                  *const backends[] = {"auto", "cpu", "cuda"};
         const auto bound = std::find(std::begin(bounds), std::end(bounds), name);
         if (bound != std::end(bounds)) {
-            if (m_has_bound) fail("give exactly one of the parameters abs, rel and psnr");
+            if (m_has_bound) fail("give exactly one of the parameters abs, rel, psnr and pwr");
             m_has_bound = true;
             m_options.bound_mode = static_cast<csz_bound_mode>(bound - bounds);
             m_options.bound = number(name, value);
@@ -148,6 +148,8 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
             m_fill_said = true;
             m_options.has_fill = value != "none";
             m_options.fill = m_options.has_fill ? number(name, value) : 0;
+        } else if (name == "floor") {
+            m_options.floor = number(name, value);
         } else if (name == "workflow") {
             m_options.workflow = static_cast<csz_workflow>(choice(name, value, workflows));
         } else if (name == "predictor") {
@@ -161,7 +163,7 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
             (name == "zstd" ? m_options.zstd_level : m_options.threads) = static_cast<int>(whole);
         } else if (name.rfind("plugin", 0) != 0) { // ADIOS2's own: PluginName, PluginLibrary
             fail("there is no parameter '" + name +
-                 "': abs, rel, psnr, fill, workflow, predictor, backend, threads and zstd are known");
+                 "': abs, rel, psnr, pwr, floor, fill, workflow, predictor, backend, threads and zstd are known");
         }
     }
 

@@ -36,7 +36,7 @@ typedef struct codec_class {
                              unsigned **working);
 } codec_class;
 
-static const char *const bounds[] = {"abs", "rel", "psnr"};
+static const char *const bounds[] = {"abs", "rel", "psnr", "pwr"};
 static const char *const workflows[] = {"auto", "huffman", "rle", "rle+vle"};
 static const char *const predictors[] = {"lorenzo", "pyramid", "auto"};
 
@@ -106,10 +106,11 @@ static int take_member(csz_hdf5_settings *settings, int *n_bounds, const member 
     double number;
     if (strcmp(m->key, "id") == 0) return m->is_text && strcmp(m->value, "csz") == 0;
     if (strcmp(m->key, "zstd") == 0) return !m->is_text;
-    if (find_name(&index, m->key, bounds, 3)) {
+    if (find_name(&index, m->key, bounds, 4)) {
         settings->bound_mode = (csz_bound_mode)index;
         ++*n_bounds;
-        return take_number(&settings->bound, m) && settings->bound > 0 && isfinite(settings->bound);
+        return take_number(&settings->bound, m) && settings->bound > 0 && isfinite(settings->bound) &&
+               (settings->bound_mode != CSZ_BOUND_PWR || settings->bound < 1);
     }
     if (strcmp(m->key, "workflow") == 0) {
         int is_known = m->is_text && find_name(&index, m->value, workflows, 4);
