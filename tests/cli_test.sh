@@ -781,6 +781,8 @@ holds "-m pwr analyzes" "$csz" analyze d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2
 refuses 2 'below 1' "a pointwise bound of 1" "$csz" compress d3.f32 -t f32 -d 9600 -m pwr -e 1
 refuses 2 'm pwr' "a floor without -m pwr" "${compress[@]}" --floor 1e-3
 refuses 2 'floor' "a floor of 0" "${compress[@]}" -m pwr --floor 0
+holds "a bound that makes nothing smaller leads to -m exact" bash -c "'$csz' compress d3.f32 -t f32 -d 9600 -e 1e-300 -o b.csz -f 2>&1 |
+    grep -q 'note: .*-m exact'"
 refuses 2 'abs.*rel.*psnr' "an unknown mode" "${compress[@]}" -m max
 refuses 2 'auto.*huffman.*rle' "an unknown workflow" "${compress[@]}" -w lz
 refuses 2 'auto.*cpu.*cuda' "an unknown backend" "${compress[@]}" -b gpu

@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "core/exact.h"
 #include "damage.h"
 
@@ -157,6 +161,33 @@ static void what_makes_no_sense_is_refused(void **state) {
     sample_free(&s);
 }
 
+/* The bytes of a pyramid do not depend on what a new context's memory held before. */
+static void memory_that_was_used_before_does_no_harm(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 20, 40, 70), ROUGH, 9);
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-2);
+    o.predictor = CSZ_PREDICTOR_PYRAMID;
+    archive before = archive_make(&s, &o);
+    uint8_t *bytes = malloc(2 * before.nbytes);
+    size_t nbytes;
+    csz_context *context;
+#if defined(__GLIBC__)
+    mallopt(M_PERTURB, 0x5A); /* every block begins with other bytes than 0 */
+#endif
+    ASSERT_OK(csz_context_create(&context));
+    assert_non_null(bytes);
+    ASSERT_OK(csz_compress(context, bytes, 2 * before.nbytes, &nbytes, s.data, &s.field, &o));
+#if defined(__GLIBC__)
+    mallopt(M_PERTURB, 0);
+#endif
+    assert_int_equal(nbytes, before.nbytes);
+    assert_memory_equal(bytes, before.bytes, nbytes);
+    csz_context_destroy(context);
+    free(bytes);
+    archive_free(&before);
+    sample_free(&s);
+}
+
 /* Of -0.0 that became 0.0 the error is 0, but a comparison that must be exact sees it. */
 static void comparing_sees_every_bit(void **state) {
     (void)state;
@@ -172,10 +203,14 @@ static void comparing_sees_every_bit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_value_comes_back), cmocka_unit_test(every_shape_comes_back),
-        cmocka_unit_test(every_width_comes_back),         cmocka_unit_test(integers_are_ordered_as_values),
-        cmocka_unit_test(regions_and_frames_are_slices),  cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(every_kind_of_value_comes_back),
+        cmocka_unit_test(every_shape_comes_back),
+        cmocka_unit_test(every_width_comes_back),
+        cmocka_unit_test(integers_are_ordered_as_values),
+        cmocka_unit_test(regions_and_frames_are_slices),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(comparing_sees_every_bit),
+        cmocka_unit_test(memory_that_was_used_before_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include "terminal/message.h"
 #include "terminal/values.h"
 
+enum { WORTH_A_NOTE = 16384 }; /* bytes; of less, the archive's structure is a large part */
+
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch) {
     if (range->has_values) return range->max - range->min;
     return watch->nlow ? watch->high[0].value - watch->low[0].value : 0;
@@ -35,4 +37,9 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, double
             "note: the bound, %.9g, exceeds what the values of %s span, about %.4g: all may come back as "
             "one; give a smaller -e, or -m rel for a share of the range",
             info->bound, name, width);
+    else if (info->nbytes_field >= WORTH_A_NOTE && info->nbytes_archive >= info->nbytes_field)
+        cli_note(
+            "note: the archive is as large as %s, as the bound of %.4g is finer than its values; -m exact "
+            "keeps every bit and may be smaller",
+            name, info->bound_abs);
 }

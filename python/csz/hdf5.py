@@ -116,7 +116,8 @@ class Csz(Mapping[str, Any]):
         if exact:
             if any(value is not None for value in (abs, rel, psnr, pwr)) or workflow != "auto" or predictor != "lorenzo":
                 raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
-            self._settings = {"compression": FILTER_ID, "compression_opts": (_EXACT,)}
+            self.filter_id, self.filter_options = FILTER_ID, (_EXACT,)
+            self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
             return
         mode, bound = _api.bound_of(abs, rel, psnr, pwr)
         coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8

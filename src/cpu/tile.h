@@ -161,8 +161,7 @@ typedef struct csz_tile_work {
     int lacks_code;  /* encode: a symbol that was not counted has no code in the books: an internal error */
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
-    int is_exact;    /* decode: an exact tile, whose numbers are in exact */
-    uint32_t bitmap[CSZ_TILE_UNITS / 32]; /* decode: its units that have bits */
+    uint32_t bitmap[CSZ_TILE_UNITS / 32]; /* decode: units of an exact tile that have bits */
     uint32_t value_hash;
 } csz_tile_work;
 

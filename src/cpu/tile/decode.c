@@ -162,7 +162,6 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     w->klass = 0;
     w->base = 0;
     w->has_values = 0;
-    w->is_exact = 0;
     w->is_constant = 1;
     if (nwords == 0) return 1;
     csz_cursor c = {record, 1, nwords};
@@ -172,7 +171,7 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
         return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
     }
     if (plan->is_exact) {
-        w->is_exact = 1;
+        w->is_constant = 0;
         return head.mode == CSZ_MODE_EXACT && csz_tile_exact_decode(w, plan, record, nwords);
     }
     if (head.mode == CSZ_MODE_SPARSE) return read_sparse(w, plan, box, record, nwords);

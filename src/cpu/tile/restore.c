@@ -174,7 +174,7 @@ int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile
         w->value_hash = csz_tile_hash(w, plan, box);
         return 0;
     }
-    if (w->is_exact) {
+    if (plan->is_exact && !w->is_constant) {
         csz_tile_exact_restore(w, plan, box, rows);
         return rows != NULL;
     }
