@@ -126,6 +126,7 @@ gpu-bench:
 	cmake --build $(BUILD) -j $(JOBS) --target csz_static
 	BUILD=$(BUILD) tools/gpu_bench_api
 	BUILD=$(BUILD) JOBS=$(JOBS) SDRBENCH=$(SDRBENCH) tools/gpu_bench_fields --sweep
+	BUILD=$(BUILD) JOBS=$(JOBS) SDRBENCH=$(SDRBENCH) tools/gpu_bench_fields --predictor pyramid
 
 format:
 	@tools/setup lint

@@ -25,20 +25,35 @@ static void *cpu_values(const archive *a, size_t nbytes) {
     return data;
 }
 
+/* Archives of other predictors than Lorenzo have a call of their own. */
+static csz_status decompress_async(csz_context *context, void *d_back, size_t nbytes, csz_cuda_result *r,
+                                   const void *d_out, size_t capacity, const csz_field *field,
+                                   csz_predictor predictor, void *work, size_t work_nbytes,
+                                   cudaStream_t stream) {
+    if (predictor == CSZ_PREDICTOR_LORENZO)
+        return csz_cuda_decompress_async(context, d_back, nbytes, &r[1], d_out, capacity, &r[0], field, work,
+                                         work_nbytes, stream);
+    return csz_cuda_decompress_level_async(context, d_back, nbytes, &r[1], d_out, capacity, &r[0], field, 0,
+                                           NULL, NULL, work, work_nbytes, stream);
+}
+
 /* ---- graphs ---- */
 
-static void a_captured_graph_compresses_what_then_lies_there(void **state) {
-    (void)state;
+static void check_graph(csz_predictor predictor) {
     csz_context *context;
     ASSERT_OK(csz_context_create(&context));
     ASSERT_OK(csz_cuda_prepare(context));
     const csz_field field = field_3d(CSZ_F32, 40, 50, 60);
     csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    o.predictor = predictor;
     size_t capacity, w1, w2;
     test_field s = sample_make(field, SMOOTH, 1);
     ASSERT_OK(csz_compress_bound(&capacity, &field, &o));
     ASSERT_OK(csz_cuda_compress_workspace_query(&w1, 1, &field, &o));
-    ASSERT_OK(csz_cuda_decompress_workspace_query(&w2, 1, &field));
+    if (predictor == CSZ_PREDICTOR_LORENZO)
+        ASSERT_OK(csz_cuda_decompress_workspace_query(&w2, 1, &field));
+    else
+        ASSERT_OK(csz_cuda_decompress_level_workspace_query(&w2, 1, &field));
     void *d_data = device_make(s.data, s.nbytes), *d_out = device_make(NULL, capacity),
          *d_back = device_make(NULL, s.nbytes), *d_work = device_make(NULL, w1 + w2 + 256);
     csz_cuda_result *r = results_make(2);
@@ -49,8 +64,8 @@ static void a_captured_graph_compresses_what_then_lies_there(void **state) {
     assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     ASSERT_OK(
         csz_cuda_compress_async(context, d_out, capacity, &r[0], d_data, &field, &o, d_work, w1, stream));
-    ASSERT_OK(csz_cuda_decompress_async(context, d_back, s.nbytes, &r[1], d_out, capacity, &r[0], &field,
-                                        (uint8_t *)d_work + (w1 + 255) / 256 * 256, w2, stream));
+    ASSERT_OK(decompress_async(context, d_back, s.nbytes, r, d_out, capacity, &field, predictor,
+                               (uint8_t *)d_work + (w1 + 255) / 256 * 256, w2, stream));
     assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     assert_int_equal(cudaGraphInstantiate(&ready, graph, 0), cudaSuccess);
     const character kinds[] = {SMOOTH, NOISE, SPECIALS, ZEROS, RAMP};
@@ -87,6 +102,13 @@ static void a_captured_graph_compresses_what_then_lies_there(void **state) {
     csz_context_destroy(context);
 }
 
+static void a_captured_graph_compresses_what_then_lies_there(void **state) {
+    (void)state;
+    check_graph(CSZ_PREDICTOR_LORENZO);
+    check_graph(CSZ_PREDICTOR_PYRAMID);
+    check_graph(CSZ_PREDICTOR_AUTO);
+}
+
 /* ---- threads ---- */
 
 typedef struct worker {
@@ -117,8 +139,8 @@ static void *worker_run(void *arg) {
     for (int round = 0; round < 20; round++) {
         int wrong = csz_cuda_compress_async(context, d_out, capacity, &r[0], d_data, &w->s.field, &w->o, NULL,
                                             0, stream) ||
-                    csz_cuda_decompress_async(context, d_back, nbytes, &r[1], d_out, capacity, &r[0],
-                                              &w->s.field, NULL, 0, stream) ||
+                    decompress_async(context, d_back, nbytes, r, d_out, capacity, &w->s.field, w->o.predictor,
+                                     NULL, 0, stream) ||
                     cudaStreamSynchronize(stream) || r[0].status || r[1].status ||
                     r[0].nbytes != w->expected.nbytes;
         if (!wrong) {
@@ -139,14 +161,14 @@ static void *worker_run(void *arg) {
     return NULL;
 }
 
-static void two_contexts_work_at_once(void **state) {
-    (void)state;
+static void check_two_contexts(csz_predictor predictor) {
     worker w[2];
     pthread_t threads[2];
     for (int i = 0; i < 2; i++) {
         w[i].s = sample_make(i ? field_2d(CSZ_F64, 700, 900) : field_3d(CSZ_F32, 60, 130, 140),
                              i ? ROUGH : SPECIALS, 3);
         w[i].o = options_make(i ? CSZ_BOUND_REL : CSZ_BOUND_ABS, 1e-3);
+        w[i].o.predictor = predictor;
         w[i].expected = cpu_archive(&w[i].s, w[i].o);
         w[i].values = cpu_values(&w[i].expected, w[i].s.nbytes);
     }
@@ -158,6 +180,12 @@ static void two_contexts_work_at_once(void **state) {
         archive_free(&w[i].expected);
         sample_free(&w[i].s);
     }
+}
+
+static void two_contexts_work_at_once(void **state) {
+    (void)state;
+    check_two_contexts(CSZ_PREDICTOR_LORENZO);
+    check_two_contexts(CSZ_PREDICTOR_AUTO);
 }
 
 /* ---- host memory ---- */
@@ -172,6 +200,7 @@ static void host_memory_goes_through_in_frames(void **state) {
         test_field s = sample_make(shapes[f], f == 1 ? ROUGH : SMOOTH, 5);
         for (int mode = 0; mode < 2; mode++) {
             csz_options o = options_make(mode ? CSZ_BOUND_REL : CSZ_BOUND_ABS, 1e-3);
+            o.predictor = mode ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_LORENZO;
             o.threads = 0;
             archive expected = cpu_archive(&s, o);
             void *values = cpu_values(&expected, s.nbytes), *pinned = NULL;
