@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repack.c: csz hdf5 repack.  The bounds that the command line names, the work of h5repack.c, and a table of
+ * repack.c: csz hdf5 repack.  The bounds that the command line names, the work of hdf5/repack, and a table of
  * what became of each variable.
  */
 #include "command.h"

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* choose.c: the first walk: all datasets of a file, and which of them are compressed. */
+#if defined(CSZ_HAVE_HDF5)
+#include "hdf5/repack/repacking.h"
+
+#include "terminal/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_NBYTES = 1024 }; /* of a dataset that is worth an archive's structure */
+
+/* The text of an attribute, of fixed or of any size; NULL if it is none. */
+static char *read_text(hid_t dataset, const char *name) {
+    char *text = NULL;
+    if (cli_h5.H5Aexists(dataset, name) <= 0) return NULL;
+    hid_t attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT);
+    hid_t type = attribute >= 0 ? cli_h5.H5Aget_type(attribute) : -1, space = cli_h5.H5Aget_space(attribute);
+    if (type >= 0 && space >= 0 && cli_h5.H5Tget_class(type) == H5T_STRING &&
+        cli_h5.H5Sget_simple_extent_npoints(space) == 1) {
+        if (cli_h5.H5Tis_variable_str(type) > 0) {
+            char *found = NULL;
+            if (cli_h5.H5Aread(attribute, type, &found) >= 0 && found) text = strdup(found);
+            cli_h5.H5free_memory(found);
+        } else {
+            text = calloc(1, cli_h5.H5Tget_size(type) + 1);
+            if (text && cli_h5.H5Aread(attribute, type, text) < 0) {
+                free(text);
+                text = NULL;
+            }
+        }
+    }
+    cli_h5_release(space);
+    cli_h5_release(type);
+    cli_h5_release(attribute);
+    return text;
+}
+
+/* Words of an attribute such as coordinates = "lat lon". */
+static int add_mentions(repacking *p, hid_t dataset, const char *group, const char *attribute,
+                        const char *kept_as) {
+    char *text = read_text(dataset, attribute), *rest = text;
+    int status = CLI_DONE;
+    for (char *word; status == CLI_DONE && text && (word = strtok_r(rest, " \t\n", &rest));) {
+        if (!repack_grow((void **)&p->mentions, p->nmentions, &p->mentions_capacity, sizeof *p->mentions)) {
+            status = repack_fail_memory();
+            break;
+        }
+        mention m = {strdup(group), strdup(word), kept_as};
+        if (!m.group || !m.name) status = repack_fail_memory();
+        p->mentions[p->nmentions++] = m;
+    }
+    free(text);
+    return status;
+}
+
+/* netCDF looks for a name in the group of who names it, then in the groups above. */
+static const char *find_mention(const repacking *p, const char *path) {
+    const size_t folder = (size_t)(repack_base_name(path) - path); /* with the slash */
+    for (uint64_t i = 0; i < p->nmentions; i++) {
+        const mention *m = &p->mentions[i];
+        if (strcmp(repack_base_name(m->name), repack_base_name(path)) != 0) continue;
+        const size_t group = strlen(m->group);
+        if (folder <= 1 || (strncmp(path, m->group, folder - 1) == 0 &&
+                            (group == folder - 1 || (group > folder - 1 && m->group[folder - 1] == '/'))))
+            return m->kept_as;
+    }
+    return NULL;
+}
+
+static cli_repack_rule *find_rule(cli_repack *r, const char *path) {
+    cli_repack_rule *found = NULL;
+    for (int i = 0; i < r->nrules; i++) {
+        const char *name = r->rules[i].name;
+        const int fits = *name == '/'        ? strcmp(name, path) == 0
+                         : strchr(name, '/') ? strcmp(name, path + 1) == 0
+                                             : strcmp(name, repack_base_name(path)) == 0;
+        if (!fits) continue;
+        r->rules[i].is_used = 1;
+        found = &r->rules[i];
+    }
+    return found;
+}
+
+int repack_has_values_elsewhere(hid_t dcpl) {
+    const H5D_layout_t layout = dcpl >= 0 ? cli_h5.H5Pget_layout(dcpl) : H5D_LAYOUT_ERROR;
+    return (layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) ||
+           cli_h5.H5Pget_external_count(dcpl) > 0;
+}
+
+/* Why a dataset stays as it is, or NULL; the rest of the variable is filled in. */
+static const char *describe(cli_repack_variable *v, hid_t dataset) {
+    hid_t type = cli_h5.H5Dget_type(dataset), space = cli_h5.H5Dget_space(dataset);
+    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    hsize_t dims[H5S_MAX_RANK];
+    const H5T_class_t class = type >= 0 ? cli_h5.H5Tget_class(type) : H5T_NO_CLASS;
+    const int is_known = type >= 0 && cli_h5_take_type(&v->type, type);
+    const int is_simple = space >= 0 && cli_h5.H5Sget_simple_extent_type(space) == H5S_SIMPLE;
+    const int is_elsewhere = repack_has_values_elsewhere(dcpl);
+    v->rank = is_simple ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
+    v->nelements = is_simple ? 1 : 0;
+    for (int i = 0; i < v->rank; i++) {
+        v->dims[i] = dims[i];
+        v->nelements *= dims[i];
+    }
+    v->nbytes = v->nelements * (type >= 0 ? cli_h5.H5Tget_size(type) : 0);
+    v->nbytes_before = v->nbytes_after = cli_h5.H5Dget_storage_size(dataset);
+    cli_h5_release(dcpl);
+    cli_h5_release(space);
+    cli_h5_release(type);
+    if (!is_known)
+        return class == H5T_INTEGER  ? "integers"
+               : class == H5T_STRING ? "text"
+               : class == H5T_FLOAT  ? "floats of another size"
+                                     : "another type";
+    if (!is_simple || v->rank < 1) return "no array";
+    if (is_elsewhere) return "values in other files";
+    if (cli_h5_is_scale(dataset)) return "coordinates";
+    return NULL;
+}
+
+int repack_list_link(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
+                     size_t value_nbytes, hid_t object) {
+    cli_repack *r = p->r;
+    int status = CLI_DONE;
+    (void)group, (void)value_nbytes;
+    if (value) return CLI_DONE;
+    char *path = repack_join(group_path, name);
+    if (!path) return repack_fail_memory();
+    const H5I_type_t kind = cli_h5.H5Iget_type(object);
+    if (!repack_is_new_object(&status, p, object, path) || (kind != H5I_GROUP && kind != H5I_DATASET)) {
+        free(path);
+        return status;
+    }
+    if (kind == H5I_GROUP) {
+        status = repack_walk_links(p, object, path, repack_list_link);
+        free(path);
+        return status;
+    }
+    if (!repack_grow((void **)&r->variables, r->nvariables, &r->capacity, sizeof *r->variables)) {
+        free(path);
+        return repack_fail_memory();
+    }
+    cli_repack_variable *v = &r->variables[r->nvariables++];
+    *v = (cli_repack_variable){.path = path, .options = r->arguments->options};
+    v->kept_as = describe(v, object);
+    status = add_mentions(p, object, group_path, "bounds", "bounds of coordinates");
+    if (status == CLI_DONE)
+        status = add_mentions(p, object, group_path, "climatology", "bounds of coordinates");
+    if (status == CLI_DONE) status = add_mentions(p, object, group_path, "coordinates", "coordinates");
+    return status;
+}
+
+int repack_choose(repacking *p) {
+    cli_repack *r = p->r;
+    for (uint64_t i = 0; i < r->nvariables; i++) {
+        cli_repack_variable *v = &r->variables[i];
+        const cli_repack_rule *rule = find_rule(r, v->path);
+        if (rule && !rule->is_skipped && v->kept_as && strcmp(v->kept_as, "coordinates") != 0)
+            return cli_fail_usage("--var names %s of %s, which is %s and cannot be compressed; leave it out",
+                                  v->path, r->input_path, v->kept_as);
+        if (rule && !rule->is_skipped) { /* also coordinates, if someone wants it */
+            v->kept_as = NULL;
+            v->options.bound_mode = rule->mode;
+            v->options.bound = rule->bound;
+        } else if (!v->kept_as) {
+            v->kept_as = rule                       ? "skipped"
+                         : !r->arguments->has_bound ? "not named"
+                         : v->nbytes < LEAST_NBYTES ? "small"
+                                                    : find_mention(p, v->path);
+        }
+        if (!v->kept_as && v->nelements == 0) v->kept_as = "empty";
+    }
+    for (int i = 0; i < r->nrules; i++)
+        if (!r->rules[i].is_used)
+            return cli_fail_usage("%s has no variable %s; give one that ncdump -h or h5ls -r shows",
+                                  r->input_path, r->rules[i].name);
+    return CLI_DONE;
+}
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* copy.c: the second walk: the new file, group by group. */
+#if defined(CSZ_HAVE_HDF5)
+#include "hdf5/repack/repacking.h"
+
+#include "command.h"
+#include "csz_hdf5.h"
+#include "process/signals.h"
+#include "terminal/message.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static cli_repack_variable *find_variable(const repacking *p, const char *path) {
+    for (uint64_t i = 0; i < p->r->nvariables; i++)
+        if (strcmp(p->r->variables[i].path, path) == 0) return &p->r->variables[i];
+    return NULL;
+}
+
+static H5_index_t order_of_attributes(hid_t object) {
+    unsigned flags = 0;
+    const H5I_type_t kind = cli_h5.H5Iget_type(object);
+    hid_t plist = kind == H5I_GROUP      ? cli_h5.H5Gget_create_plist(object)
+                  : kind == H5I_DATATYPE ? cli_h5.H5Tget_create_plist(object)
+                                         : cli_h5.H5Dget_create_plist(object);
+    if (plist >= 0) (void)cli_h5.H5Pget_attr_creation_order(plist, &flags);
+    cli_h5_release(plist);
+    return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
+/*
+ * The type in the new file.  A type with a name is made once, before its name, as datasets and attributes may
+ * come first; other types belong to no file.
+ */
+static hid_t copy_type(repacking *p, hid_t type) {
+    hobj_ref_t address;
+    hid_t copy = cli_h5.H5Tcopy(type);
+    if (copy < 0 || cli_h5.H5Tcommitted(type) <= 0) return copy;
+    hid_t tcpl = cli_h5.H5Tget_create_plist(type);
+    int is_done = tcpl >= 0 && cli_h5.H5Rcreate(&address, type, ".", H5R_OBJECT, -1) >= 0;
+    for (uint64_t i = 0; is_done && i < p->ntypes; i++) {
+        if (p->types[i].address != address) continue;
+        cli_h5_release(tcpl);
+        cli_h5_release(copy);
+        return cli_h5.H5Iinc_ref(p->types[i].copy) > 0 ? p->types[i].copy : -1;
+    }
+    is_done = is_done && cli_h5.H5Pset_obj_track_times(tcpl, 0) >= 0 &&
+              cli_h5.H5Tcommit_anon(p->to, copy, tcpl, H5P_DEFAULT) >= 0 &&
+              repack_grow((void **)&p->types, p->ntypes, &p->types_capacity, sizeof *p->types) &&
+              cli_h5.H5Iinc_ref(copy) > 0;
+    cli_h5_release(tcpl);
+    if (is_done) {
+        p->types[p->ntypes++] = (known_type){address, copy};
+        return copy;
+    }
+    cli_h5_release(copy);
+    return -1;
+}
+
+/*
+ * How the group orders its links and attributes, into the properties of a new group or file.  Its other
+ * properties are not taken: among those that HDF5 gives of a group with many links is where they lie in the
+ * old file.
+ */
+static void take_group_order(hid_t properties, hid_t group) {
+    hid_t gcpl = cli_h5.H5Gget_create_plist(group);
+    unsigned links = 0, attributes = 0;
+    (void)cli_h5.H5Pset_obj_track_times(properties, 0); /* the same file gives the same bytes */
+    if (cli_h5.H5Pget_link_creation_order(gcpl, &links) >= 0)
+        (void)cli_h5.H5Pset_link_creation_order(properties, links);
+    if (cli_h5.H5Pget_attr_creation_order(gcpl, &attributes) >= 0)
+        (void)cli_h5.H5Pset_attr_creation_order(properties, attributes);
+    cli_h5_release(gcpl);
+}
+
+/* What HDF5 has allocated for n values of any length. */
+static void free_texts(char *values, size_t n, hid_t type) {
+    const size_t size = cli_h5.H5Tget_size(type);
+    const int are_texts = cli_h5.H5Tis_variable_str(type) > 0,
+              are_lists = cli_h5.H5Tget_class(type) == H5T_VLEN;
+    for (size_t i = 0; i < n && (are_texts || are_lists); i++)
+        cli_h5.H5free_memory(are_texts ? *(char **)(values + i * size) : ((hvl_t *)(values + i * size))->p);
+}
+
+/* The attribute as it is; references are left empty. */
+static int copy_attribute(repacking *p, hid_t attribute, hid_t to) {
+    const ssize_t n = cli_h5.H5Aget_name(attribute, 0, NULL);
+    char *name = n > 0 ? calloc(1, (size_t)n + 1) : NULL;
+    hid_t found = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
+    hid_t type = found >= 0 ? copy_type(p, found) : -1, copy = -1;
+    const hssize_t npoints = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
+    int is_done =
+        name && type >= 0 && npoints >= 0 && cli_h5.H5Aget_name(attribute, (size_t)n + 1, name) >= 0;
+    if (is_done) copy = cli_h5.H5Acreate2(to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    is_done = is_done && copy >= 0;
+    const int is_null = space >= 0 && cli_h5.H5Sget_simple_extent_type(space) == H5S_NULL;
+    if (is_done && npoints > 0 && !is_null && cli_h5.H5Tdetect_class(type, H5T_REFERENCE) <= 0) {
+        char *values = calloc((size_t)npoints, cli_h5.H5Tget_size(type));
+        is_done = values && cli_h5.H5Aread(attribute, type, values) >= 0 &&
+                  cli_h5.H5Awrite(copy, type, values) >= 0;
+        if (is_done) free_texts(values, (size_t)npoints, type);
+        free(values);
+    }
+    cli_h5_release(copy);
+    cli_h5_release(type);
+    cli_h5_release(space);
+    cli_h5_release(found);
+    free(name);
+    return is_done;
+}
+
+static int copy_attributes(repacking *p, hid_t from, hid_t to) {
+    const H5_index_t order = order_of_attributes(from);
+    for (hsize_t i = 0;; i++) {
+        hid_t attribute = cli_h5.H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) return 1;
+        const int is_done = copy_attribute(p, attribute, to);
+        cli_h5_release(attribute);
+        if (!is_done) return 0;
+    }
+}
+
+/* The new dataset's properties: the old one's, in chunks, through the filter. */
+static hid_t filtered(const cli_repack_variable *v, hid_t from) {
+    unsigned words[CSZ_HDF5_USER_VALUES];
+    hsize_t chunk[H5S_MAX_RANK];
+    csz_hdf5_settings settings;
+    csz_hdf5_settings_init(&settings);
+    settings.bound = v->bound_abs;
+    settings.is_exact = v->options.bound_mode == CSZ_BOUND_EXACT;
+    if (v->options.bound_mode == CSZ_BOUND_PWR) settings.bound_mode = CSZ_BOUND_PWR;
+    settings.workflow = v->options.workflow;
+    settings.predictor = v->options.predictor;
+    settings.fill = v->options.has_fill ? CSZ_HDF5_FILL_GIVEN : CSZ_HDF5_FILL_NONE;
+    settings.fill_value = v->options.has_fill ? v->options.fill : 0;
+    const size_t n = csz_hdf5_pack(words, &settings);
+    hid_t old = cli_h5.H5Dget_create_plist(from), dcpl = old >= 0 ? cli_h5.H5Pcopy(old) : -1;
+    cli_h5_release(old);
+    repack_chunks_of(chunk, v, from);
+    if (dcpl >= 0 &&
+        (cli_h5.H5Premove_filter(dcpl, H5Z_FILTER_ALL) < 0 || cli_h5.H5Pset_chunk(dcpl, v->rank, chunk) < 0 ||
+         cli_h5.H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR) < 0 ||
+         cli_h5.H5Pset_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_MANDATORY, n, words) < 0)) {
+        cli_h5_release(dcpl);
+        return -1;
+    }
+    return dcpl;
+}
+
+/* Copies the values, or with check reads both and holds them against each other. */
+static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t to, int check) {
+    hsize_t chunk[H5S_MAX_RANK], shape[H5S_MAX_RANK];
+    repack_piece at = {.nelements = 0};
+    int status = CLI_DONE;
+    repack_chunks_of(chunk, v, from);
+    repack_piece_shape(shape, chunk, v);
+    const uint64_t nbytes = repack_piece_nelements(shape, v) * cli_type_nbytes(v->type);
+    char *values = cli_allocate("a piece of a variable", 2 * nbytes),
+         *again = values ? values + nbytes : NULL;
+    if (!values) return CLI_FAILED;
+    while (status == CLI_DONE && repack_next_piece(&at, shape, v)) {
+        if (!repack_move_piece(values, &at, repack_memory_type(v), from, 0)) {
+            status = repack_fail_read(p, v->path);
+        } else if (!check) {
+            if (!repack_move_piece(values, &at, repack_memory_type(v), to, 1))
+                status = repack_fail_write(p, v->path);
+        } else if (!repack_move_piece(again, &at, repack_memory_type(v), to, 0)) {
+            status =
+                cli_fail("%s cannot be read again from the new file; report this with the file", v->path);
+        } else {
+            csz_metrics part;
+            const csz_field line = {v->type, 1, {at.nelements}};
+            if (csz_compare(&part, sizeof part, values, again, &line, v->bound_abs, &v->options) == CSZ_OK)
+                csz_metrics_join(&v->metrics, sizeof v->metrics, &part);
+        }
+        repack_count_done(p, v, at.nelements);
+    }
+    free(values);
+    if (status == CLI_DONE && v->metrics.violations)
+        status = cli_fail(
+            "%llu values of %s would break the bound, so nothing is written; report this with the file",
+            (unsigned long long)v->metrics.violations, v->path);
+    return status;
+}
+
+static int compress_dataset(repacking *p, cli_repack_variable *v, hid_t from, hid_t to_group,
+                            const char *name) {
+    hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
+    hid_t space = cli_h5.H5Dget_space(from), dcpl = filtered(v, from), to = -1;
+    int status = CLI_DONE;
+    if (type >= 0 && space >= 0 && dcpl >= 0)
+        to = cli_h5.H5Dcreate2(to_group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    if (to < 0 || !copy_attributes(p, from, to)) status = repack_fail_write(p, v->path);
+    if (status == CLI_DONE) status = copy_values(p, v, from, to, 0);
+    /* what is in HDF5's cache is compressed and written now */
+    if (to >= 0 && cli_h5.H5Idec_ref(to) < 0 && status == CLI_DONE) status = repack_fail_write(p, v->path);
+    to = status == CLI_DONE ? cli_h5.H5Oopen(to_group, name, H5P_DEFAULT) : -1;
+    if (status == CLI_DONE) status = to >= 0 ? copy_values(p, v, from, to, 1) : repack_fail_write(p, v->path);
+    if (status == CLI_DONE) v->nbytes_after = cli_h5.H5Dget_storage_size(to);
+    cli_h5_release(to);
+    cli_h5_release(dcpl);
+    cli_h5_release(space);
+    cli_h5_release(type);
+    cli_h5_release(found);
+    return status;
+}
+
+/* Whether values may be of any length. */
+static int has_any_length(hid_t type) {
+    return cli_h5.H5Tis_variable_str(type) > 0 || cli_h5.H5Tdetect_class(type, H5T_VLEN) > 0 ||
+           (cli_h5.H5Tget_class(type) != H5T_STRING && cli_h5.H5Tdetect_class(type, H5T_STRING) > 0);
+}
+
+/*
+ * Whether H5Ocopy may copy the dataset.  HDF5 1.10 copies a fill value of any length as a place in the old
+ * file, so that the copy cannot be read; and a type with a name becomes another type, without one, or, if
+ * types are merged, HDF5 searches the whole new file for it and crashes.
+ */
+static int can_copy_whole(hid_t dataset) {
+    hid_t type = cli_h5.H5Dget_type(dataset);
+    int can = type >= 0 && cli_h5.H5Tcommitted(type) <= 0 && !has_any_length(type);
+    cli_h5_release(type);
+    for (hsize_t i = 0; can; i++) {
+        hid_t attribute =
+            cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) break;
+        type = cli_h5.H5Aget_type(attribute);
+        can = type >= 0 && cli_h5.H5Tcommitted(type) <= 0;
+        cli_h5_release(type);
+        cli_h5_release(attribute);
+    }
+    return can;
+}
+
+/* A dataset that it may not, read and written; references in it are left empty. */
+static int copy_by_values(repacking *p, const cli_repack_variable *v, hid_t from, hid_t to_group,
+                          const char *name) {
+    hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
+    hid_t space = cli_h5.H5Dget_space(from), dcpl = cli_h5.H5Dget_create_plist(from), to = -1;
+    const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
+    if (type >= 0 && n >= 0 && dcpl >= 0)
+        to = cli_h5.H5Dcreate2(to_group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    int is_done = to >= 0 && copy_attributes(p, from, to);
+    if (is_done && n > 0 && cli_h5.H5Tdetect_class(type, H5T_REFERENCE) <= 0 &&
+        !repack_has_values_elsewhere(dcpl) && cli_h5.H5Dget_storage_size(from) > 0) {
+        hsize_t chunk[H5S_MAX_RANK], shape[H5S_MAX_RANK];
+        repack_piece at = {.nelements = 0};
+        repack_chunks_of(chunk, v, from);
+        repack_piece_shape(shape, chunk, v);
+        char *values = calloc((size_t)repack_piece_nelements(shape, v), cli_h5.H5Tget_size(type));
+        is_done = values != NULL;
+        while (is_done && repack_next_piece(&at, shape, v)) {
+            is_done =
+                repack_move_piece(values, &at, type, from, 0) && repack_move_piece(values, &at, type, to, 1);
+            if (is_done) free_texts(values, (size_t)at.nelements, type);
+        }
+        free(values);
+    }
+    if (to >= 0 && cli_h5.H5Idec_ref(to) < 0) is_done = 0;
+    cli_h5_release(dcpl);
+    cli_h5_release(space);
+    cli_h5_release(type);
+    cli_h5_release(found);
+    return is_done;
+}
+
+/* A type with a name. */
+static int copy_named_type(repacking *p, hid_t from, hid_t to_group, const char *name) {
+    hid_t to = copy_type(p, from);
+    const int is_done = to >= 0 && cli_h5.H5Olink(to, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                        copy_attributes(p, from, to);
+    cli_h5_release(to);
+    return is_done;
+}
+
+static int copy_link(repacking *p, hid_t to_group, const char *name, const char *value, size_t value_nbytes) {
+    const char *file = NULL, *target = NULL;
+    unsigned flags;
+    if (cli_h5.H5Lunpack_elink_val(value, value_nbytes, &flags, &file, &target) >= 0)
+        return cli_h5.H5Lcreate_external(file, target, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0
+                   ? CLI_DONE
+                   : repack_fail_write(p, name);
+    return cli_h5.H5Lcreate_soft(value, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0
+               ? CLI_DONE
+               : repack_fail_write(p, name);
+}
+
+static int copy_one(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
+                    size_t value_nbytes, hid_t object) {
+    hid_t to_group = cli_h5.H5Oopen(p->to, group_path, H5P_DEFAULT);
+    char *path = repack_join(group_path, name);
+    hobj_ref_t address;
+    int status = to_group >= 0 && path ? CLI_DONE : repack_fail_write(p, group_path);
+    const char *known = NULL;
+    if (status == CLI_DONE && value) {
+        status = copy_link(p, to_group, name, value, value_nbytes);
+    } else if (status == CLI_DONE && cli_h5.H5Rcreate(&address, object, ".", H5R_OBJECT, -1) >= 0 &&
+               (known = repack_path_of(p, address))) { /* a second name */
+        if (cli_h5.H5Lcreate_hard(p->to, known, to_group, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
+            status = repack_fail_write(p, path);
+    } else if (status == CLI_DONE) {
+        const H5I_type_t kind = cli_h5.H5Iget_type(object);
+        cli_repack_variable *v = kind == H5I_DATASET ? find_variable(p, path) : NULL;
+        status = repack_add_object(p, address, path);
+        if (status == CLI_DONE && kind == H5I_DATASET && !v) status = repack_fail_read(p, path);
+        if (status == CLI_DONE && kind == H5I_GROUP) {
+            hid_t gcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_GROUP_CREATE_ID_g);
+            take_group_order(gcpl, object);
+            hid_t made = gcpl >= 0 ? cli_h5.H5Gcreate2(to_group, name, H5P_DEFAULT, gcpl, H5P_DEFAULT) : -1;
+            if (made < 0 || !copy_attributes(p, object, made)) status = repack_fail_write(p, path);
+            cli_h5_release(made);
+            cli_h5_release(gcpl);
+            if (status == CLI_DONE) status = repack_walk_links(p, object, path, copy_one);
+        } else if (status == CLI_DONE && kind == H5I_DATASET && !v->kept_as) {
+            status = compress_dataset(p, v, object, to_group, name);
+        } else if (status == CLI_DONE) {
+            const int is_done = kind == H5I_DATATYPE     ? copy_named_type(p, object, to_group, name)
+                                : can_copy_whole(object) ? cli_h5.H5Ocopy(group, name, to_group, name,
+                                                                          H5P_DEFAULT, H5P_DEFAULT) >= 0
+                                                         : copy_by_values(p, v, object, to_group, name);
+            if (!is_done) status = repack_fail_write(p, path);
+        }
+    }
+    free(path);
+    cli_h5_release(to_group);
+    return status;
+}
+static int copy_file(repacking *p) {
+    hid_t root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT),
+          new_root = cli_h5.H5Oopen(p->to, "/", H5P_DEFAULT);
+    hobj_ref_t address;
+    int status = root >= 0 && new_root >= 0 && cli_h5.H5Rcreate(&address, root, ".", H5R_OBJECT, -1) >= 0
+                     ? repack_add_object(p, address, "/")
+                     : repack_fail_read(p, "/");
+    if (status == CLI_DONE) status = repack_walk_links(p, root, "/", copy_one);
+    if (status == CLI_DONE && !copy_attributes(p, root, new_root)) status = repack_fail_write(p, "/");
+    if (status == CLI_DONE) status = repack_set_references(p);
+    cli_h5_release(new_root);
+    cli_h5_release(root);
+    return status;
+}
+
+static int write_temporary(const char *temporary, void *self) {
+    repacking *p = self;
+    hid_t fcpl = cli_h5.H5Fget_create_plist(p->from), root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT);
+    (void)cli_h5.H5Pset_userblock(fcpl, 0);
+    take_group_order(fcpl, root);
+    cli_h5_release(root);
+    p->to = fcpl >= 0 ? cli_h5.H5Fcreate(temporary, CLI_H5_CREATE_TRUNCATED, fcpl, H5P_DEFAULT) : -1;
+    cli_h5_release(fcpl);
+    int status = p->to >= 0 ? copy_file(p) : repack_fail_write(p, "/");
+    for (uint64_t i = 0; i < p->ntypes; i++) cli_h5_release(p->types[i].copy);
+    if (p->to >= 0 && cli_h5.H5Fclose(p->to) < 0 && status == CLI_DONE) status = repack_fail_write(p, "/");
+    struct stat written;
+    if (status == CLI_DONE && stat(temporary, &written) == 0) p->r->nbytes_out = (uint64_t)written.st_size;
+    return status;
+}
+
+/*
+ * HDF5 1.10 crashes when it cleans up after a failed write, at once in H5Ocopy or as late as at the exit of
+ * the process.
+ */
+int repack_write_guarded(repacking *p, const cli_output *output) {
+    static char line[PATH_MAX + 128];
+    snprintf(
+        line, sizeof line,
+        "csz: HDF5 crashed while it wrote %s; check that the disk has space, and report this if it has\n",
+        output->path);
+    cli_signals_set_crash_line(line);
+    const int status = cli_output_write_by(output, write_temporary, p);
+    cli_signals_set_crash_line(status == CLI_DONE ? NULL : "");
+    return status;
+}
+
+#endif
