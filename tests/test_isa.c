@@ -117,6 +117,10 @@ static void random_fields_and_options_are_the_same(void **state) {
         o.workflow = (csz_workflow)(rng_below(&r, 2) ? rng_below(&r, 4) : 0);
         o.has_fill = rng_below(&r, 3) == 0;
         if (o.has_fill) o.fill = rng_below(&r, 3) ? fill_value : rng_below(&r, 2) ? 0.0 : (double)NAN;
+        if (k % 3 == 0 && o.bound < 1) { /* a pointwise bound, half of them with a floor */
+            o.bound_mode = CSZ_BOUND_PWR;
+            o.floor = k % 2 ? o.bound : 0;
+        }
         assert_sets_agree(&s, &o);
         sample_free(&s);
     }
