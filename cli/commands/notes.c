@@ -38,8 +38,8 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, double
             "one; give a smaller -e, or -m rel for a share of the range",
             info->bound, name, width);
     else if (info->nbytes_field >= WORTH_A_NOTE && info->nbytes_archive >= info->nbytes_field)
-        cli_note(
-            "note: the archive is as large as %s, as the bound of %.4g is finer than its values; -m exact "
-            "keeps every bit and may be smaller",
-            name, info->bound_abs);
+        cli_note("note: the archive is as large as %s: the bound is finer than its values; -m exact keeps "
+                 "every bit "
+                 "and may be smaller",
+                 name);
 }
