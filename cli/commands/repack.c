@@ -41,7 +41,7 @@ static int parse_var(cli_repack *r, const char *word) {
         memcpy(number, equals + 1, n - m);
         number[n - m] = '\0';
         if (mode == CSZ_BOUND_EXACT || !cli_parse_double(&rule.bound, number) || !(rule.bound > 0) ||
-            !isfinite(rule.bound))
+            !isfinite(rule.bound) || (mode == CSZ_BOUND_PWR && !(rule.bound < 1)))
             continue;
         rule.mode = (csz_bound_mode)mode;
         rule.name = strndup(word, (size_t)(equals - word));

@@ -108,6 +108,8 @@ assert d['nbytes_out'] < d['nbytes_in']"
 holds "and the file is the same again" cmp out.nc out2.nc
 holds "--dry-run predicts" "$csz" hdf5 repack in.nc -m rel -e 1e-3 --dry-run
 says "in a table" '^/T +4x40x60 +0.001 rel = 0.0[0-9]+ +[0-9.]+$' out.txt
+holds "-m pwr" "$csz" hdf5 repack in.nc pwr.nc -m pwr -e 1e-3 -q
+refuses 2 "no variable with a bound" "a pointwise bound of 2" "$csz" hdf5 repack in.nc pwr2.nc --var T=2pwr
 holds "-p auto" "$csz" hdf5 repack in.nc out3.nc -m rel -e 1e-3 -p auto -q
 holds "--var alone compresses what it names" "$csz" hdf5 repack in.nc out4.nc --var /g/u=1e-3rel,T=40psnr
 says "and nothing else" '^/p +4x40x60 +as it is: not named' out.txt
