@@ -55,6 +55,17 @@ class Numcodecs(unittest.TestCase):
             self.assertEqual((back.shape, back.dtype), (field.shape, field.dtype))
             self.assertLessEqual(largest_error(field, back), 1e-3)
 
+    def test_pointwise_bounds(self):
+        from csz.numcodecs import Csz
+
+        codec, field = Csz(pwr=1e-3, floor=1e-6), np.exp(30 * smooth((20, 30), "float64"))
+        self.assertEqual(codec.get_config(), {"id": "csz", "pwr": 1e-3, "floor": 1e-6})
+        error = np.abs(codec.decode(codec.encode(field)) - field)
+        self.assertTrue(np.all(error <= np.maximum(1.000001e-3 * field, 1e-6)))
+        for bad in ({"pwr": 1}, {"abs": 1, "floor": 1}, {"pwr": 0.1, "abs": 1}):
+            with self.assertRaises(csz.Error):
+                Csz(**bad)
+
     def test_by_itself_the_dims_are_the_archive_s(self):
         from csz.numcodecs import Csz
 
@@ -284,6 +295,17 @@ class ZarrFormat3(unittest.TestCase):
         for given, written in (("auto", {}), (None, {"fill": None}), (np.inf, {"fill": "Infinity"}), (9, {"fill": 9.0})):
             self.make(codec=CszCodec(abs=1e-3, fill=given), overwrite=True)
             self.assertEqual(self.metadata()["codecs"][0]["configuration"], {"abs": 1e-3, **written})
+
+    def test_pointwise_bounds(self):
+        import zarr
+        from csz.zarr import CszCodec
+
+        field = np.exp(30 * smooth((20, 30), "float64"))
+        stored = zarr.create_array(self.path, shape=field.shape, chunks=(16, 16), dtype="float64", fill_value=5.0, serializer=CszCodec(pwr=1e-3),
+                                   compressors=None, overwrite=True)  # fmt: skip
+        stored[:] = field
+        self.assertEqual(self.metadata()["codecs"][0]["configuration"], {"pwr": 1e-3})
+        self.assertTrue(np.all(np.abs(stored[:] - field) <= 1.000001e-3 * field))
 
     def test_padding_does_not_count_for_relative_bounds(self):
         import zarr
