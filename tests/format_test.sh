@@ -153,17 +153,17 @@ wide     f64 70x71         -e 1e-8 -p pyramid
 bits     f32 70x71         -e 1e-3 -p pyramid
 holes    f64 25x27x29      -e 1e-2 -p pyramid --fill nan
 smooth   f32 9999          -m exact
-smooth   f32 129x257       -m exact
-smooth   f64 17x33x65      -m exact
+smooth   f32 50x70         -m exact
+smooth   f64 9x17x33       -m exact
 noisy    f64 4097          -m exact
-noisy    f32 33x34x35      -m exact
-sparse   f64 30x31x32      -m exact
+noisy    f32 9x18x35       -m exact
+sparse   f64 10x31x32      -m exact
 sparse   f32 150x160       -m exact
-steps    f32 40x50x60      -m exact
+steps    f32 16x17x40      -m exact
 zero     f32 100x100       -m exact
-constant f64 30x30x30      -m exact
+constant f64 9x9x9         -m exact
 special  f32 97x131        -m exact
-islands  f32 25x41x37      -m exact
+islands  f32 12x21x37      -m exact
 bits     f64 3000          -m exact
 bits     f32 70x71         -m exact
 smooth   f32 0             -e 1e-3
