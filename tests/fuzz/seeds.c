@@ -43,7 +43,8 @@ static void write_parts(csz_context *context, const char *name, const uint8_t *b
         uint32_t mode = record[0] & 15;
         for (uint32_t shape = 0; shape < 8; shape += 2) {
             uint8_t start[4] = {(uint8_t)(shape << 1 | (h.field.type == CSZ_F64)),
-                                view.bytes[view.layout.books] & 15, (uint8_t)view.is_pyramid, 0};
+                                view.bytes[view.layout.books] & 15,
+                                (uint8_t)(view.is_pyramid | (h.bound_mode == CSZ_BOUND_EXACT) << 7), 0};
             char seed[128];
             snprintf(seed, sizeof seed, "%s_%u_%u", name, t, shape);
             if (mode < 5 || mode > 6) write_seed("tile_huffman", seed, start, 4, record, 4 * (size_t)words);
@@ -62,10 +63,10 @@ static void write_hdf5(const char *name, const uint8_t *bytes, size_t nbytes) {
     for (int i = 0; i < h.field.ndim; i++)
         if (h.field.dims[i] != 1) csz_store_u64(words + 40 + 8 * rank++, h.field.dims[i]);
     if (rank == 0) csz_store_u64(words + 40 + 8 * rank++, 1);
-    csz_store_u32(words, (uint32_t)h.bound_mode);
+    csz_store_u32(words, h.bound_mode == CSZ_BOUND_EXACT ? 0x200 : (uint32_t)h.bound_mode);
     csz_store_u64(words + 4, csz_bits_f64(h.bound));
     csz_store_u32(words + 12, (uint32_t)h.workflow);
-    csz_store_u32(words + 16, 1);
+    if (h.bound_mode != CSZ_BOUND_EXACT) csz_store_u32(words + 16, 1);
     csz_store_u32(words + 28, rank | (uint32_t)h.field.type << 8 | 1u << 24);
     start[1] = (uint8_t)(10 + 2 * rank);
     write_seed("hdf5", name, start, 2 + 4 * (size_t)start[1], bytes, nbytes);
