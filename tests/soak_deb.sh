@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # soak_deb.sh CSZ: builds the Debian packages in a folder beside CSZ, unpacks them into one root and uses what is there: the command, a program against the
-# library, the plugin where Debian's HDF5 looks for it.  Exit 77 without debhelper.
+# library, the plugin where Debian's HDF5 looks for it.  Then, as root and where debootstrap is, installs them by apt-get into a fresh Debian and uses them there,
+without a variable set.  Exit 77 without debhelper.
 set -u
 source=$(cd "$(dirname "$0")/.." && pwd) || exit
 work=$(dirname "$(realpath "${1:?usage: soak_deb.sh CSZ}")")/deb-test
@@ -25,14 +26,15 @@ holds() {
 
 rm -rf "$work"
 mkdir -p "$work" || exit
-holds "the packages build, and lintian, where it is there, finds no error" "$source/packaging/build_deb" "$work/deb"
+holds "the packages build, and lintian, where it is there, finds neither error nor warning" "$source/packaging/build_deb" "$work/deb"
 root=$work/root
-for package in libcsz0 libcsz-dev csz csz-hdf5-plugin csz-report csz-mpi libcsz-mpi-dev; do
+for package in libcsz0 libcsz-dev csz csz-hdf5-plugin csz-report csz-mpi libcsz-mpi-dev libcsz-fortran-dev csz-doc; do
     holds "$package is there" dpkg-deb -x "$work/deb/$package"_*.deb "$root"
 done
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 for file in usr/bin/csz usr/bin/csz-report usr/bin/csz-mpi usr/share/man/man1/csz.1.gz usr/share/man/man1/csz-report.1.gz usr/share/man/man1/csz-mpi.1.gz \
     usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_analyze.h usr/include/csz_hdf5.h usr/include/csz_mpi.h \
+    usr/share/doc/csz/format.md.gz usr/share/doc/csz/examples/compress_file.c \
     "usr/lib/$triplet/libcsz_mpi.a" "usr/lib/$triplet/pkgconfig/csz_mpi.pc" "usr/lib/$triplet/cmake/csz_mpi/csz_mpi-config.cmake" \
     "usr/lib/$triplet/libcsz.so.0" "usr/lib/$triplet/libcsz.a" "usr/lib/$triplet/pkgconfig/csz.pc" "usr/lib/$triplet/cmake/csz/csz-config.cmake" \
     "usr/lib/$triplet/hdf5/serial/plugins/libh5csz.so" "usr/lib/$triplet/hdf5/openmpi/plugins/libh5csz.so"; do
@@ -56,5 +58,29 @@ if command -v h5repack >/dev/null && csz --version | grep -q '^hdf5 yes'; then
     export HDF5_PLUGIN_PATH
     holds "the plugin packs it" h5repack -f field:UD=411,0,3,0,3539053052,1062232653 "$work/in.h5" "$work/out.h5"
     holds "with the filter" sh -c "h5dump -pH '$work/out.h5' | grep -q csz"
+fi
+
+# A fresh Debian of this machine's release, from the mirror that apt uses.
+fresh=$work/fresh
+release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+mirror=$(apt-get indextargets --format '$(SITE)' "Codename: $release" 2>/dev/null | head -n 1)
+if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then
+    echo "skipped: a fresh root, which needs debootstrap and root"
+elif ! debootstrap --variant=minbase "$release" "$fresh" ${mirror:+"$mirror"} >"$work/debootstrap.txt" 2>&1; then
+    echo "skipped: a fresh root: $(tail -n 1 "$work/debootstrap.txt")"
+else
+    mkdir "$fresh/packages" && cp "$work"/deb/*.deb "$fresh/packages" && rm "$fresh"/packages/*-dbgsym_*.deb
+    in_fresh() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$fresh" sh -euc "cd /tmp; $1"; }
+    holds "fresh: the packages install" in_fresh 'apt-get update -q
+        apt-get install -q -y --no-install-recommends /packages/*.deb hdf5-tools gcc gfortran libc6-dev pkg-config'
+    holds "fresh: an example of csz-doc builds and runs" in_fresh 'cc /usr/share/doc/csz/examples/compress_file.c $(pkg-config --cflags --libs csz) -lm -o compress_file
+        ./compress_file field.csz'
+    holds "fresh: the command reads what it wrote" in_fresh 'csz test field.csz && csz decompress field.csz -o in.h5:field'
+    holds "fresh: HDF5 finds the plugin by itself" in_fresh 'h5repack -f field:UD=411,0,3,0,3539053052,1062232653 in.h5 out.h5
+        h5dump -pH out.h5 | grep csz
+        h5diff -d 1e-3 in.h5 out.h5'
+    holds "fresh: csz-mpi and csz-report start" in_fresh 'csz-mpi --version && csz-report --help'
+    holds "fresh: and go again" in_fresh 'apt-get remove -q -y csz libcsz0 csz-hdf5-plugin && ! command -v csz'
+    rm -rf "$fresh"
 fi
 [ "$n_failed" = 0 ]
