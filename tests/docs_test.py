@@ -10,12 +10,13 @@ and with csz, the examples and an installed copy of this build within reach:
     ```python          run by a Python that has the modules of `needs=`
     ```c               compiled and run, put into a main() of its own unless it has one
     ```cmake, ```text  shown; saved where the comment before the block says `<!-- file: NAME -->`, as C is too, for the blocks that follow
+    ```text output     what the block before it prints on standard output
     <!-- before: CODE -->   in front of a block: code that it needs and a reader does not
 
 tests/docs/plan.txt is the one list of what is not run, with the reason, and of sizes that are made smaller.  An entry that fits nothing
 fails, so does a block of another language, and an indented block that holds commands: those are for drawings and formulas.
 
-Also checked, in the text: links lead somewhere; `make TARGET`, files, tests, CMake options, functions and options of csz in backquotes exist; docs/api.md
+Also checked: a picture that a page's blocks draw is the one of docs/figures that has its name.  In the text: links lead somewhere; `make TARGET`, files, tests, CMake options, functions and options of csz in backquotes exist; docs/api.md
 names every function of csz.h.  Prints one line for each and exits 1 if any fails.
 """
 
@@ -232,6 +233,12 @@ def run(block, folder):
         return tell("FAIL", block.where, f"a block of '{block.language}': give it one of {', '.join(LANGUAGES)}")
     if block.file:
         return (folder / block.file).write_text(smaller(block.page, block.text))
+    if block.language == "text" and block.fence == "output":
+        shown = folder / "shown.txt"  # not there where the block was left out
+        if shown.exists() and shown.read_text() != block.text:
+            tell("FAIL", block.where, f"the block before it prints\n{shown.read_text()}")
+        return None
+    (folder / "shown.txt").unlink(missing_ok=True)
     if block.language in ("text", "cmake"):
         return None if block.language == "text" else tell("FAIL", block.where, "cmake that nothing runs: name its file")
     reason = planned("left out", block.page, f"```{block.language}")
@@ -260,13 +267,29 @@ def run(block, folder):
     else:
         script = c_program(block, folder)
     (folder / "block.sh").write_text(script)
-    done = subprocess.run(["bash", "-eu", "-o", "pipefail", "block.sh"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = subprocess.run(["bash", "-eu", "-o", "pipefail", "block.sh"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           stdin=subprocess.DEVNULL)  # fmt: skip
     if done.returncode == 0:
+        (folder / "shown.txt").write_bytes(done.stdout)
         reason = planned("compiled", block.page, f"```{block.language}")
         return tell("left out", block.where, f"compiled and not run: {reason}") if reason else tell("ok", block.where)
     tell("FAIL", block.where, f"status {done.returncode}")
-    print("\n".join("          " + line for line in (script + done.stdout.decode(errors="replace")).splitlines()[:60]))
+    print("\n".join("          " + line for line in (script + (done.stdout + done.stderr).decode(errors="replace")).splitlines()[:60]))
+
+
+SAME_PICTURE = """
+import sys, numpy as np, matplotlib.image
+drawn, shown = (matplotlib.image.imread(path)[..., :3] for path in sys.argv[1:])
+sys.exit(int(drawn.shape != shown.shape or (np.abs(drawn - shown).max(axis=2) > 0.1).mean() > 0.01))
+"""
+
+
+def compare_pictures(page, folder):
+    """Drivers and versions may differ in single pixels at edges; another picture differs in more than one of a hundred."""
+    for name in re.findall(r"\(figures/(\w+\.png)\)", page.read_text()):
+        if (folder / name).exists():
+            same = runs(python_with(["numpy", "matplotlib"]), "-c", SAME_PICTURE, folder / name, page.parent / "figures" / name)
+            tell("ok" if same else "FAIL", f"{page.name}: its picture {name}", "" if same else "is not the one that its blocks draw")
 
 
 def set_up(work):
@@ -401,6 +424,7 @@ def main():
             for block in blocks:
                 run(block, folder)
         for page in pages:
+            compare_pictures(page, work / page.stem)
             check_text(page, names)
         check_api(source / "docs/api.md")
     shown = [(block.page, f"```{block.language}\n{block.text}") for _, blocks in everything for block in blocks]
