@@ -24,7 +24,12 @@ holds() {
     fi
 }
 
-rm -rf "$work"
+# What a run that was killed left mounted in its fresh root goes first; nothing is removed across a mount.
+fresh=$work/fresh
+for mounted in "$fresh/proc" "$fresh/sys"; do
+    if mountpoint -q "$mounted"; then umount "$mounted" || exit; fi
+done
+rm -rf --one-file-system "$work"
 mkdir -p "$work" || exit
 holds "the packages build, and lintian, where it is there, finds neither error nor warning" "$source/packaging/build_deb" "$work/deb"
 root=$work/root
@@ -61,8 +66,8 @@ if command -v h5repack >/dev/null && csz --version | grep -q '^hdf5 yes'; then
 fi
 
 # A fresh Debian of this machine's release, from the mirror that apt uses.
-fresh=$work/fresh
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+# shellcheck disable=SC2016 # $(SITE) is apt-get's, the others are for the shell in the fresh root
 mirror=$(apt-get indextargets --format '$(SITE)' "Codename: $release" 2>/dev/null | head -n 1)
 if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then
     echo "skipped: a fresh root, which needs debootstrap and root"
@@ -81,6 +86,6 @@ else
         h5diff -d 1e-3 in.h5 out.h5'
     holds "fresh: csz-mpi and csz-report start" in_fresh 'csz-mpi --version && csz-report --help'
     holds "fresh: and go again" in_fresh 'apt-get remove -q -y csz libcsz0 csz-hdf5-plugin && ! command -v csz'
-    rm -rf "$fresh"
+    rm -rf --one-file-system "$fresh"
 fi
 [ "$n_failed" = 0 ]
