@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numcodecs.abc import Codec
+from numcodecs.registry import register_codec
 
 from . import _api, _codec, _errors
 
@@ -89,3 +90,6 @@ class Csz(Codec):  # type: ignore[misc]
             raise _errors.CapacityError(f"out holds {flat.nbytes} bytes, and the chunk {header.nbytes}")
         _codec.decompress_chunk(buf, self._threads, out=flat.view(header.dtype if self._dtype is None else self._dtype))
         return out
+
+
+register_codec(Csz)  # where the package is on the path and not installed, there is no entry point

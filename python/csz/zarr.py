@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
+from zarr.registry import register_codec
 
 from . import _api, _codec, _errors
 
@@ -148,3 +149,6 @@ def _box(selection: Any, shape: tuple[int, ...]) -> tuple[list[tuple[int, int]],
         region.append((low, high + 1))
         inside.append(moved)
     return region, tuple(inside)
+
+
+register_codec("csz", CszCodec)  # where the package is on the path and not installed, there is no entry point
