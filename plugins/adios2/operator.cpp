@@ -77,7 +77,8 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
         m_options.threads = 1; // a rank for each core is the rule
         for (const auto &[name, value] : parameters) set(lower(name), value);
         // A reader's has no parameters.
-        if (!m_has_bound && !parameters.empty()) fail("give exactly one of the parameters abs, rel, psnr and pwr");
+        if (!m_has_bound && !parameters.empty())
+            fail("give exactly one of the parameters abs, rel, psnr and pwr");
     }
 
     size_t Operate(const char *data, const adios2::Dims &, const adios2::Dims &count,
@@ -163,7 +164,8 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
             (name == "zstd" ? m_options.zstd_level : m_options.threads) = static_cast<int>(whole);
         } else if (name.rfind("plugin", 0) != 0) { // ADIOS2's own: PluginName, PluginLibrary
             fail("there is no parameter '" + name +
-                 "': abs, rel, psnr, pwr, floor, fill, workflow, predictor, backend, threads and zstd are known");
+                 "': abs, rel, psnr, pwr, floor, fill, workflow, predictor, backend, threads and zstd are "
+                 "known");
         }
     }
 

@@ -88,8 +88,8 @@ def main():
     check(np.array_equal(read("r.bp").view("u4"), noise.view("u4")), "random bits, which grow, come back")
 
     for parameters, line in (
-        ({}, "give exactly one of the parameters abs, rel and psnr"),
-        ({"abs": "1", "rel": "1"}, "give exactly one of the parameters abs, rel and psnr"),
+        ({}, "give exactly one of the parameters abs, rel, psnr and pwr"),
+        ({"abs": "1", "rel": "1"}, "give exactly one of the parameters abs, rel, psnr and pwr"),
         ({"abs": "much"}, "the parameter abs is a number, not 'much'"),
         ({"abs": "-1"}, "the parameter abs is a positive finite number, not '-1'"),
         ({"abs": "1", "predictor": "best"}, "the parameter predictor is one of lorenzo, pyramid, auto, not 'best'"),
