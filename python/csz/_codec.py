@@ -67,8 +67,13 @@ def threads_of(threads: int | None) -> int:
 def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: float | None) -> dict[str, Any]:
     """Settings with a relative bound resolved over values that are neither padding nor missing.  Where they are all one value they must come back
     exactly, for which the smallest bound serves; a chunk of padding alone keeps the relative one."""
-    values = _api._host_copy(_arrays.view_field(chunk)).owner
-    limits = _api.value_range(values[values != values.dtype.type(padding)], fill)
+    if _arrays.is_device(chunk):
+        kept = chunk[(chunk != chunk.dtype.type(padding)) & (chunk - chunk == 0)]  # finite
+        kept = kept if fill is None else kept[kept != kept.dtype.type(fill)]
+        limits = (float(kept.min()), float(kept.max())) if kept.size else None
+    else:
+        values = _api._host_copy(_arrays.view_field(chunk)).owner
+        limits = _api.value_range(values[values != values.dtype.type(padding)], fill)
     if limits is None:
         return stored
     mode = "rel" if "rel" in stored else "psnr"

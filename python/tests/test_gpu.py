@@ -239,6 +239,38 @@ class CuPy(unittest.TestCase):
 
 
 @gpu
+@needs("cupy", "zarr")
+class Zarr(unittest.TestCase):
+    """zarr.config.enable_gpu(): chunks are encoded and decoded on the device, to the bytes of the host's codec."""
+
+    def test_chunks_stay_on_the_device(self):
+        import cupy
+        import zarr
+        from csz import _api
+        from csz.zarr import CszCodec
+
+        host = smooth((64, 96, 130))
+        host[3, 4, 5], host[40:, 90:, 100:] = np.nan, 0
+        for settings in ({"abs": 1e-3}, {"abs": 1e-3, "predictor": "auto"}, {"rel": 1e-3}, {"psnr": 60.0, "fill": None}):
+            with self.subTest(**settings):
+                stores = zarr.storage.MemoryStore(), zarr.storage.MemoryStore()
+                layout = {"shape": host.shape, "chunks": (32, 48, 64), "dtype": "float32", "compressors": None}
+                on_host = zarr.create_array(stores[0], serializer=CszCodec(**settings), **layout)
+                on_host[:] = host
+                with zarr.config.enable_gpu(), mock.patch.object(_api, "_host_copy", side_effect=AssertionError("a field came to the host")):
+                    array = zarr.create_array(stores[1], serializer=CszCodec(**settings), **layout)
+                    array[:] = cupy.asarray(host)
+                    back, part = array[:], array[10:20, 5:50, 7]
+                self.assertIsInstance(back, cupy.ndarray)
+                np.testing.assert_array_equal(back.get(), on_host[:])
+                np.testing.assert_array_equal(cupy.asnumpy(part), on_host[10:20, 5:50, 7])
+                chunks = [key for key in stores[0]._store_dict if "/" in key]
+                self.assertEqual(len(chunks), 12)
+                for key in chunks:
+                    self.assertEqual(bytes(stores[0]._store_dict[key].to_bytes()), bytes(stores[1]._store_dict[key].to_bytes()), key)
+
+
+@gpu
 @needs("torch")
 class Torch(unittest.TestCase):
     def setUp(self):
