@@ -127,6 +127,8 @@ gpu-bench:
 	BUILD=$(BUILD) tools/gpu_bench_api
 	BUILD=$(BUILD) JOBS=$(JOBS) SDRBENCH=$(SDRBENCH) tools/gpu_bench_fields --sweep
 	BUILD=$(BUILD) JOBS=$(JOBS) SDRBENCH=$(SDRBENCH) tools/gpu_bench_fields --predictor pyramid
+	@if python3 -c "import cupy, zarr" 2>/dev/null; then cmake --build $(BUILD) -j $(JOBS) --target csz_shared && \
+		PYTHONPATH=python CSZ_LIBRARY=$(BUILD)/libcsz.so python3 bench/zarr_gpu.py; else echo 'Zarr on the GPU: skipped, it needs zarr and CuPy'; fi
 
 format:
 	@tools/setup lint
