@@ -84,6 +84,21 @@ static void vast_numbers_beside_few_levels_are_found(void **state) {
         }
 }
 
+/* Once is enough, under bounds that depend on the range: all else would be lost. */
+static void vast_numbers_need_not_recur(void **state) {
+    (void)state;
+    for (int type = CSZ_F32; type <= CSZ_F64; type++) {
+        test_field s = patched((csz_type)type, 0, 40, 1e20, 0);
+        store_at(s.data, (csz_type)type, N / 2, 1e20);
+        assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, NULL).found, 1);
+        assert_true(suspect_of(&s, CSZ_BOUND_PSNR, NULL).value == sample_at(&s, N / 2));
+        store_at(s.data, (csz_type)type, N / 2, 1e10);
+        store_at(s.data, (csz_type)type, N / 3, 3e7); /* not far outside */
+        assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, NULL).found, 0);
+        sample_free(&s);
+    }
+}
+
 /* A map of 180x360 values from 0 to 40, and each of two marks scattered over a share of them. */
 static test_field scattered(csz_type type, double mark, double share, double other, double other_share,
                             uint64_t seed) {
@@ -184,8 +199,8 @@ static double innocent(int kind, uint64_t i, rng *r) {
     case 8: return v < 0.01 ? 1 : 1e-3 * u;                 /* sources of one strength */
     case 9: return v < 0.01 ? 700 : 300 + u;                /* a heated wall */
     case 10: return v < 0.1 ? -999 : -1000 + 2000 * u;      /* a number of that look among others */
-    case 11: return i % 9973 == 17 ? 1e20 : u;              /* too rare to recur */
-    case 12: return i == 4321 ? 1e30 : u;                   /* one spike */
+    case 11: return i % 9973 == 17 ? -9999 : u;             /* too rare to recur */
+    case 12: return i == 4321 ? 1.25e30 : u;                /* one spike */
     case 13: return (double)(int)(4 * u * u * u * u) + 1000.0 * (v < .01); /* counts */
     case 14: return v < 0.5 ? NAN : u;
     case 15: return v < 0.3 ? INFINITY : v < 0.6 ? -INFINITY : u;
@@ -317,6 +332,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fill_values_are_found),
         cmocka_unit_test(vast_numbers_beside_few_levels_are_found),
+        cmocka_unit_test(vast_numbers_need_not_recur),
         cmocka_unit_test(rare_fill_values_are_found),
         cmocka_unit_test(a_field_that_is_almost_all_missing_is_found),
         cmocka_unit_test(two_fill_values_are_found),

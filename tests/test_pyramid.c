@@ -639,6 +639,20 @@ static void auto_is_hardly_larger_than_the_better(void **state) {
 
 /* Every byte is covered: an archive with one bit changed, or cut short, is refused, and nothing else happens.
  */
+/* Noise at bounds so tight that most values of coarse lattices are exceptions: four records of a lattice are
+ * longer than raw ones. */
+static void records_longer_than_raw_values_have_room(void **state) {
+    (void)state;
+    const double bounds[] = {1e-7, 1e-9, 1e-12};
+    test_field s = sample_make(field_3d(CSZ_F64, 64, 64, 64), NOISE, 7);
+    for (int k = 0; k < 3; k++) {
+        csz_options o = pyramid_options(CSZ_BOUND_REL, bounds[k], CSZ_PREDICTOR_PYRAMID);
+        archive a = assert_round_trip(&s, &o);
+        archive_free(&a);
+    }
+    sample_free(&s);
+}
+
 static void damage_is_refused(void **state) {
     (void)state;
     const character kinds[] = {SMOOTH, MISSING, ROUGH};
@@ -694,6 +708,7 @@ int main(void) {
         cmocka_unit_test(structure_is_less_than_a_sixth),
         cmocka_unit_test(auto_is_hardly_larger_than_the_better),
 #endif
+        cmocka_unit_test(records_longer_than_raw_values_have_room),
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(backends_without_pyramids_refuse_them),
     };

@@ -316,7 +316,8 @@ static void note_target(const compression *c, const csz_info *info) {
                  "less, or try -p auto",
                  name, t->bound, 100 * t->bound / width);
     else if (!t->is_close && !t->has_low)
-        cli_note("note: %s has ratio %.2f already with the tightest bound, %.4g, so it is as good as exact",
+        cli_note("note: %s has ratio %.2f already with the tightest bound that is tried, %.4g; give a bound "
+                 "yourself, or -m exact",
                  name, ratio, t->bound);
     else if (!t->is_close)
         cli_note("note: %s reaches ratio %.2f, as the size of its archives jumps there: with a bound 2%% "

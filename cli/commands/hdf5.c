@@ -174,14 +174,14 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
                "--of IN.nc:VAR, or it counts for the range\n");
     printf("CDL          VAR:_Filter = \"%d,%s\" ;\n", id, list);
     printf("h5py         file.create_dataset(\"VAR\", data=data, chunks=True, compression=%d, "
-           "compression_opts=(%s))\n",
-           id, spaced);
+           "compression_opts=(%s%s))\n",
+           id, spaced, n == 1 ? "," : "");
     printf("netCDF4      netCDF4.Dataset.fromcdl(\"FILE.cdl\", ncfilename=\"OUT.nc\", mode=\"a\")  # with "
            "the CDL line above\n");
     printf("xarray       data.to_netcdf(\"OUT.nc\", engine=\"h5netcdf\", encoding={\"VAR\": "
            "{\"compression\": %d, "
-           "\"compression_opts\": (%s)}})\n",
-           id, spaced);
+           "\"compression_opts\": (%s%s)}})\n",
+           id, spaced, n == 1 ? "," : "");
 }
 
 static int run_cdvals(int argc, char **argv) {

@@ -380,6 +380,16 @@ static csz_status compress_chunk(void **archive, size_t *capacity, size_t *out_n
                : status;
 }
 
+/* What of the chunk looks like a fill value, all of its values counted. */
+static csz_fill_suspect suspect_of(const void *data, uint64_t nelements, csz_type type,
+                                   const csz_options *options) {
+    csz_fill_watch watch = {.is_exact = 1};
+    csz_fill_suspect suspect;
+    (void)csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options);
+    csz_fill_watch_result(&suspect, &watch, type);
+    return suspect;
+}
+
 /*
  * A chunk to an archive in fresh memory, NULL after the message.  Where the bound depends on the range and
  * the chunk seems to hold a fill value that neither the dataset nor the settings name, that value is taken
@@ -400,12 +410,10 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         data = swapped;
     }
     const char *why = NULL;
-    for (int again = 0; status == CSZ_OK; again = 1) {
-        csz_fill_suspect suspect;
-        status =
-            compress_chunk(&archive, capacity, out_nbytes, library, context, data, nelements, chunk, options);
-        csz_context_fill_suspect(context, &suspect);
-        if (!is_ranged(&options) || settings->fill == CSZ_HDF5_FILL_NONE || !suspect.found) break;
+    const int is_watched = is_ranged(&options) && settings->fill != CSZ_HDF5_FILL_NONE;
+    for (int again = 0; status == CSZ_OK && is_watched; again = 1) {
+        const csz_fill_suspect suspect = suspect_of(data, nelements, chunk->field.type, &options);
+        if (!suspect.found) break;
         if (again) {
             status = CSZ_ERROR_ARGUMENT;
             why =
@@ -415,6 +423,9 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         options.has_fill = 1;
         options.fill = suspect.value;
     }
+    if (status == CSZ_OK)
+        status =
+            compress_chunk(&archive, capacity, out_nbytes, library, context, data, nelements, chunk, options);
     free(swapped);
     keep_context(context);
     if (status == CSZ_OK) return archive;

@@ -13,7 +13,8 @@
  * people write for "missing" (-999, -9999, 99.9, -1000, -32768, 1e20, 9.97e36) need only stand clear of the
  * data: twice the largest magnitude, and as far off as the data are wide.  Any other number must exceed them
  * a millionfold.  Either way the other values must be a continuum, 16 distinct ones at least, which masks,
- * classes and fields of materials are not; beside 1e10 and more of the numbers above, 3 are enough.
+ * classes and fields of materials are not; beside 1e10 and more of the numbers above, 3 are enough.  These
+ * need not even recur where they exceed all others a thousandfold.
  */
 #include "api/context.h"
 #include "core/bound.h"
@@ -196,12 +197,13 @@ static int is_customary_among(const suspects *s, double x, csz_type type) {
 }
 
 /* nothers: distinct values beside the suspects, as far as they were counted; FEW at least. */
-static int are_clear(const suspects *s, csz_type type, int nothers, int ncontinuum) {
+static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothers, int ncontinuum) {
     const double most = fmax(fabs(s->low), fabs(s->high)), width = s->high - s->low;
     for (int i = 0; i < s->n; i++) {
         const double x = s->value[i].value, gap = x > s->high ? x - s->high : s->low - x;
         const int customary = is_customary_among(s, x, type);
         if (nothers < ncontinuum && !is_vast(x, type)) return 0;
+        if (s->value[i].n < least && fabs(x) < 1e3 * most) return 0; /* a vast one, that hardly recurs */
         if (fabs(x) < (customary ? 2 : 1e6) * most || gap < (customary ? 1 : 1e6) * width) return 0;
     }
     return 1;
@@ -217,11 +219,11 @@ static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t l
     for (int nlow = 0, nhigh = 0; tried.n < CANDIDATES_MAX && w->ndistinct - tried.n > nfew;) {
         const csz_fill_count *next =
             fabs(w->low[nlow].value) > fabs(w->high[nhigh].value) ? &w->low[nlow++] : &w->high[nhigh++];
-        if (next->n < least) break;
+        if (next->n < least && !is_vast(next->value, type)) break;
         tried.value[tried.n++] = *next;
         tried.low = w->low[nlow].value;
         tried.high = w->high[nhigh].value;
-        if (are_clear(&tried, type, w->ndistinct - tried.n, ncontinuum)) found = tried;
+        if (are_clear(&tried, type, least, w->ndistinct - tried.n, ncontinuum)) found = tried;
     }
     return found;
 }

@@ -9,7 +9,8 @@
 
 enum {
     CHUNK_TILES = 4, /* divides a group, so that a chunk adds to one group's checksum */
-    CHUNK_NBYTES = CHUNK_TILES * 4 * (1 + 2 * CSZ_TILE_N),
+    CHUNK_NBYTES =
+        CHUNK_TILES * 4 * CSZ_RECORD_MAX_WORDS, /* records of coarse lattices may exceed raw values */
     CHUNKS_EACH =
         4, /* buffers a worker brings: a chunk may wait for those before it while others are coded */
     THREAD_TILES = 16 /* a thread is worth starting for; fewer would wait for it longer than they take */

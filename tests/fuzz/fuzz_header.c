@@ -13,7 +13,8 @@ static void check_header(const uint8_t *bytes, size_t nbytes) {
     FUZZ_CHECK(csz_inspect_header(&info, sizeof info, bytes, nbytes) == status);
     if (status) return;
     FUZZ_CHECK(csz_field_check(&info.field) == CSZ_OK);
-    FUZZ_CHECK(info.nelements <= (uint64_t)1 << 56 && info.bound > 0 && info.bound_abs >= 0);
+    FUZZ_CHECK(info.nelements <= (uint64_t)1 << 56 && info.bound_abs >= 0 &&
+               (info.bound_mode == CSZ_BOUND_EXACT ? info.bound == 0 : info.bound > 0));
     FUZZ_CHECK(info.tile_dims[0] * info.tile_dims[1] * info.tile_dims[2] == CSZ_TILE_N);
     FUZZ_CHECK((info.nelements == 0) == (info.ntiles == 0) && (info.ntiles == 0) == (info.nframes == 0));
     FUZZ_CHECK(info.nframes <= info.ntiles && info.ntiles <= info.nelements);

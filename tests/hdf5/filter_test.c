@@ -270,6 +270,28 @@ static void test_given_fill_value_beside_padding(void **state) {
     free(values);
 }
 
+/* A fill value that nobody names, in one element of a chunk up to all but seven, does not count for the
+ * range. */
+static void test_forgotten_fill_values(void **state) {
+    (void)state;
+    const size_t counts[] = {1, 3, 14, 41, 32761}, n = 128 * 256;
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+        double *values = wave(n);
+        for (size_t i = 0; i < counts[k]; i++) values[(i * 1001 + 500) % n] = 1e20;
+        setup s = {H5T_IEEE_F32LE, 2, {128, 256}, {128, 256}, CSZ_BOUND_REL, 1e-3, 0, 0, NULL, 0, 0};
+        hid_t file = create_file(), dataset = create(file, "d", &s);
+        assert_true(dataset >= 0);
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        setup held = s;
+        held.has_fill = 1;
+        held.fill = 1e20;
+        assert_kept(dataset, values, &held);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        free(values);
+    }
+}
+
 /* The predictor in word 3: bounds hold in every type, and a smooth field takes less. */
 static void test_pyramids(void **state) {
     (void)state;
@@ -769,6 +791,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_padding_harms_neither_bound_nor_ratio),
         cmocka_unit_test(test_missing_values_inside),
         cmocka_unit_test(test_given_fill_value_beside_padding),
+        cmocka_unit_test(test_forgotten_fill_values),
         cmocka_unit_test(test_pyramids),
         cmocka_unit_test(test_settings_may_be_used_again),
         cmocka_unit_test(test_filter_is_mandatory_unless_the_words_say_otherwise),

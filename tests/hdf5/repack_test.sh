@@ -72,6 +72,8 @@ says "and bounds" '^/lat_bnds +40x60 +as it is: bounds of coordinates' table.txt
 says "integers" '^/count +4 +as it is: integers' table.txt
 says "what is skipped" '^/big +4x40x60 +as it is: skipped' table.txt
 says "the files' sizes" '^in.nc -> out.nc: .*ratio [0-9.]+$' table.txt
+holds "repack with a bound beyond what a variable spans" "$csz" hdf5 repack in.nc coarse.nc -m rel -e 1e-3 --var p=1e6abs
+says "notes it" '^csz: note: the bound of /p is 1e\+06, and its values span ' err.txt
 if ((reads)); then
     ncdump -h in.nc | sed 1d >wanted.txt
     ncdump -h out.nc | sed 1d >found.txt

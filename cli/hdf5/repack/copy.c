@@ -178,6 +178,13 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
         repack_count_done(p, v, at.nelements);
     }
     free(values);
+    const double span = v->metrics.max - v->metrics.min;
+    if (check && status == CLI_DONE && span > 0 && v->options.bound_mode != CSZ_BOUND_PWR &&
+        v->options.bound_mode != CSZ_BOUND_EXACT && v->bound_abs >= 0.5 * span)
+        cli_note(
+            "note: the bound of %s is %.4g, and its values span %.4g: all may come back as one; give it a "
+            "bound of its own with --var, or -m rel",
+            v->path, v->bound_abs, span);
     if (status == CLI_DONE && v->metrics.violations)
         status = cli_fail(
             "%llu values of %s would break the bound, so nothing is written; report this with the file",
