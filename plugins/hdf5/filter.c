@@ -380,14 +380,23 @@ static csz_status compress_chunk(void **archive, size_t *capacity, size_t *out_n
                : status;
 }
 
-/* What of the chunk looks like a fill value, all of its values counted. */
-static csz_fill_suspect suspect_of(const void *data, uint64_t nelements, csz_type type,
-                                   const csz_options *options) {
+/* What of the chunk looks like a fill value, all of its values counted but what HDF5 pads with. */
+static csz_status find_suspect(csz_fill_suspect *suspect, const void *data, uint64_t nelements,
+                               const csz_hdf5_chunk *chunk, const csz_options *options) {
+    const csz_type type = chunk->field.type;
+    const size_t size = type == CSZ_F32 ? 4 : 8;
+    const double padding = type == CSZ_F32 ? (float)chunk->padding : chunk->padding;
     csz_fill_watch watch = {.is_exact = 1};
-    csz_fill_suspect suspect;
-    (void)csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options);
-    csz_fill_watch_result(&suspect, &watch, type);
-    return suspect;
+    char *kept = padding != 0 ? malloc(nelements * size) : NULL;
+    if (padding != 0 && !kept) return CSZ_ERROR_MEMORY;
+    uint64_t n = kept ? 0 : nelements;
+    for (uint64_t i = 0; kept && i < nelements; i++)
+        if (value_at(data, i, type) != padding)
+            memcpy(kept + size * n++, (const char *)data + size * i, size);
+    csz_status status = csz_fill_watch_add(&watch, kept ? kept : data, 0, n, type, n, options);
+    csz_fill_watch_result(suspect, &watch, type);
+    free(kept);
+    return status;
 }
 
 /*
@@ -412,8 +421,9 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
     const char *why = NULL;
     const int is_watched = is_ranged(&options) && settings->fill != CSZ_HDF5_FILL_NONE;
     for (int again = 0; status == CSZ_OK && is_watched; again = 1) {
-        const csz_fill_suspect suspect = suspect_of(data, nelements, chunk->field.type, &options);
-        if (!suspect.found) break;
+        csz_fill_suspect suspect;
+        status = find_suspect(&suspect, data, nelements, chunk, &options);
+        if (status != CSZ_OK || !suspect.found) break;
         if (again) {
             status = CSZ_ERROR_ARGUMENT;
             why =
