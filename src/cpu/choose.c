@@ -272,6 +272,7 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
     csz_frame_pyramid(&job.source.shape, &plan->geometry, box);
     nthreads = csz_threads_for(box->ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, rank);
+    if (!status) status = csz_scratch_chunks(s, nthreads);
     if (!status) status = csz_scratch_levels(s, nthreads, 0);
     if (status) return status;
     *tuning = 0;

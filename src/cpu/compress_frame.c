@@ -349,6 +349,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     job->ntiles = job->box.ntiles;
     nthreads = csz_threads_for(job->box.ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
+    if (!status) status = csz_scratch_chunks(s, nthreads);
     csz_pyramid shape = {0};
     if (tuning >= 0) {
         csz_frame_pyramid(&shape, &plan->geometry, &job->box);

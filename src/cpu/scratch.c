@@ -9,6 +9,7 @@
 
 static void free_worker(csz_worker *worker) {
     free(worker->pyramid);
+    free(worker->chunks);
     free(worker);
 }
 
@@ -34,6 +35,8 @@ void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
     for (int i = 0; i < s->nworkers; i++) {
         free(s->workers[i]->pyramid);
         s->workers[i]->pyramid = NULL;
+        free(s->workers[i]->chunks);
+        s->workers[i]->chunks = NULL;
     }
     free(s->levels);
     free(s->sizes);
@@ -115,6 +118,7 @@ csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
             if (!worker) return CSZ_ERROR_MEMORY;
             worker->rank = 0;
             worker->pyramid = NULL;
+            worker->chunks = NULL;
             s->workers[s->nworkers++] = worker;
         }
     }
@@ -124,6 +128,15 @@ csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
         csz_tile_work_reset(&s->workers[i]->tile);
     }
     for (int i = 0; i < n; i++) memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
+    return CSZ_OK;
+}
+
+csz_status csz_scratch_chunks(csz_cpu_scratch *s, int n) {
+    for (int i = 0; i < n; i++) {
+        csz_worker *worker = s->workers[i];
+        if (!worker->chunks) worker->chunks = aligned_alloc(64, CHUNKS_EACH * sizeof *worker->chunks);
+        if (!worker->chunks) return CSZ_ERROR_MEMORY;
+    }
     return CSZ_OK;
 }
 

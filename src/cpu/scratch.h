@@ -20,14 +20,17 @@ typedef struct csz_worker {
     csz_tile_work tile;
     csz_tally tally;
     csz_stages stages;
-    int rank;                  /* that tile was prepared for */
-    csz_pyramid_work *pyramid; /* made when first needed */
-    uint8_t chunks[CHUNKS_EACH][CHUNK_NBYTES];
+    int rank;                        /* that tile was prepared for */
+    csz_pyramid_work *pyramid;       /* made when first needed */
+    uint8_t (*chunks)[CHUNK_NBYTES]; /* CHUNKS_EACH, for compressing; made when first needed */
 } csz_worker;
 
 /* Room for so many kept tiles, and for their symbols where wanted; so many workers prepared for a rank. */
 csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols);
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank);
+
+/* Chunks of so many workers. */
+csz_status csz_scratch_chunks(csz_cpu_scratch *s, int n);
 
 /* Levels of a frame, room for its lattices and, for so many workers, for a pyramid's tile. */
 csz_status csz_scratch_levels(csz_cpu_scratch *s, int n, uint64_t lattices_nbytes);
