@@ -215,6 +215,7 @@ static csz_status code_tiles(pyramid_job *job, csz_analysis_job *analysis, uint3
                              int nthreads) {
     csz_cpu_scratch *s = job->scratch;
     csz_status status = csz_scratch_workers(s, nthreads, job->plan.geometry.rank);
+    if (!status) status = csz_scratch_chunks(s, nthreads);
     if (!status) status = csz_scratch_levels(s, nthreads, 0);
     if (!status) status = csz_scratch_kept(s, job->n, 0);
     csz_histograms *counts = status ? NULL : calloc(1, sizeof *counts);

@@ -29,7 +29,7 @@ typedef struct csz_worker {
 csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols);
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank);
 
-/* Chunks of so many workers. */
+/* Chunks of so many workers, for whoever codes tiles or makes patches (choose.h). */
 csz_status csz_scratch_chunks(csz_cpu_scratch *s, int n);
 
 /* Levels of a frame, room for its lattices and, for so many workers, for a pyramid's tile. */
