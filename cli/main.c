@@ -28,7 +28,7 @@ typedef struct command_row {
 static const command_row commands[] = {
     {"compress", CLI_COMPRESS, CLI_MANY_PATHS, "compressing", cli_run_compress,
      "compress a field within an error bound",
-     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m abs|rel|psnr|ratio]\n"
+     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m NAME] [--floor A]\n"
      "             [--size 10MB] [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]]\n"
      "             [-b auto|cpu|cuda] [-j N] [--fill V] [--verify] [--no-metadata] [--memory-limit BYTES]\n"
      "             [--json] [-f] [-q|-v]",
@@ -69,15 +69,16 @@ static const command_row commands[] = {
      "  csz info velocity.f32.csz\n"
      "  csz info --json velocity.f32.csz | python3 -m json.tool\n"},
     {"compare", CLI_COMPARE, 2, NULL, cli_run_compare, "compare two fields",
-     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [--fill V] [-j N] [--json] [-q|-v]",
+     "csz compare A B -t f32|f64 -d 512x512x512 [--bound 1e-3] [-m abs|pwr|exact] [--floor A]\n"
+     "             [--fill V] [-j N] [--json] [-q|-v]",
      "Largest errors, PSNR, NRMSE, correlation, SSIM, autocorrelation and entropy of B against A,\n"
      "raw or .npy.  Entropies are of 4096 equal bins of the values and 128 of the error.  With --bound the\n"
      "exit status is 1 if any element differs by more; special values must agree bit for bit.",
      "  csz compare velocity.f32 restored.f32 -t f32 -d 512x512x512 --bound 1e-3\n"
      "  csz compare a.npy b.npy --json\n"},
     {"analyze", CLI_ANALYZE, 1, NULL, cli_run_analyze, "predict how a field would compress, and why",
-     "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr] [-p lorenzo|auto]\n"
-     "             [--fill V] [--exact] [-b auto|cpu|cuda] [-j N] [--json]",
+     "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr|pwr] [--floor A]\n"
+     "             [-p lorenzo|auto] [--fill V] [--exact] [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow and predictor\n"
      "at each bound, from sampled tiles, with standard errors (--exact counts all).  Of 1.5 million values\n"
      "and more that takes up to half of the time of compressing with -p auto; with -p lorenzo, of that\n"
@@ -93,7 +94,8 @@ static const command_row commands[] = {
      "csz verify ORIGINAL [IN.csz]... [-r] [--archives DIR] [-b auto|cpu|cuda] [-j N] [--memory-limit BYTES] "
      "[--json] [-q|-v]",
      "Exit 0 only if every element of the restored field holds the stored bound, and the field the\n"
-     "one that was asked for: a relative bound by the original's range, a PSNR by the one measured.\n"
+     "one that was asked for: a relative bound by the original's range, a PSNR by the one measured,\n"
+     "a pointwise bound by each value, an exact archive by its bits.\n"
      "Type, dims and fill value are the archive's.  An original without an archive behind it is held\n"
      "against ORIGINAL.csz.",
      "  csz verify velocity.f32 velocity.f32.csz\n"

@@ -436,6 +436,9 @@ typedef struct csz_metrics {
     double rmse;
     double nrmse; /* rmse / (max - min) */
     double psnr;  /* 20 log10((max - min) / rmse); +inf when rmse is 0 */
+    double
+        max_pwr_error; /* largest |a - b| / |a| of errors above the options' floor; infinite where a is 0 */
+    uint64_t max_pwr_index;
 } csz_metrics;
 
 /*

@@ -261,6 +261,8 @@ for type in f32 f64; do
         '$csz' compress - -t $type -d 12x20x40 -m exact -o - <d3.$type | cmp - m.csz"
 done
 holds "csz info says exact" bash -c "'$csz' info m.csz | grep -q '^bound  *exact'"
+holds "so does decompress, and not that it is within something" bash -c "'$csz' decompress m.csz -o m.raw -f | grep -q 'of f64, exact$'"
+refuses 1 'keeps every bit' "--level of an exact archive" "$csz" decompress m.csz -o m.raw -f --level 1
 refuses 2 'without -e' "-m exact with a bound" "$csz" compress d3.f32 -d 12x20x40 -m exact -e 1e-3 -o no.csz
 refuses 2 'without -w' "-m exact with a workflow" "$csz" compress d3.f32 -d 12x20x40 -m exact -w rle -o no.csz
 refuses 2 'without -p' "-m exact with the pyramid" "$csz" compress d3.f32 -d 12x20x40 -m exact -p pyramid -o no.csz
@@ -777,6 +779,17 @@ done
 holds "-m pwr --floor verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2 --floor 1e-3 -p auto \
     --verify -f -o m.csz && '$csz' verify d3.f32 m.csz && '$csz' info m.csz"
 says "info tells a pointwise bound and its floor" '0.01 of each value, or 0.001 absolute' out.txt
+holds "-m pwr has shares of values" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2 -f -o m.csz --verify &&
+    '$csz' decompress m.csz -f -o m.raw && '$csz' verify d3.f32 m.csz"
+says "verify shows the largest error as one" 'largest error  0.00[0-9]* of its value, of 0.01 allowed, at \[.*; [0-9.e-]* absolute' out.txt
+json "verify of a pointwise bound" bound_kept=true bound_abs=null -- "$csz" verify d3.f32 m.csz --json
+holds "compare -m pwr" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m pwr --bound 1e-2
+refuses 1 'more than 0.001 of its value' "a pointwise bound that is broken" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m pwr --bound 1e-3
+holds "compare -m pwr --floor" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m pwr --bound 1e-9 --floor 1
+refuses 2 'below 1' "compare with a pointwise bound of 1" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m pwr --bound 1
+refuses 2 'no -m rel' "compare -m rel" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m rel --bound 1e-2
+holds "compare -m exact" "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 -m exact
+refuses 1 'in bits' "bits that differ" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m exact
 holds "-m pwr analyzes" "$csz" analyze d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2
 refuses 2 'below 1' "a pointwise bound of 1" "$csz" compress d3.f32 -t f32 -d 9600 -m pwr -e 1
 refuses 2 'm pwr' "a floor without -m pwr" "${compress[@]}" --floor 1e-3

@@ -157,6 +157,19 @@ static void compare_is_exact(void **state) {
     }
 }
 
+/* Of what is above the floor: the rest may be off by any share. */
+static void the_largest_share_leaves_out_the_floor(void **state) {
+    (void)state;
+    const double a[] = {0, 1e-6, 100, -8}, b[] = {1e-4, 2e-4, 101, -8.5};
+    const csz_field four = field_1d(CSZ_F64, 4);
+    csz_options with = pointwise(0.1, 1e-3), without = pointwise(0.1, 0);
+    csz_metrics m;
+    ASSERT_OK(csz_compare(&m, sizeof m, a, b, &four, 0.1, &with));
+    assert_true(m.violations == 0 && m.max_pwr_error == 0.0625 && m.max_pwr_index == 3);
+    ASSERT_OK(csz_compare(&m, sizeof m, a, b, &four, 0.1, &without));
+    assert_true(m.violations == 2 && isinf(m.max_pwr_error) && m.max_pwr_index == 0);
+}
+
 /* A forged exponent is refused or harmless; the checksum of values notices a wrong one. */
 static void damage_is_seen(void **state) {
     (void)state;
@@ -182,6 +195,7 @@ int main(void) {
         cmocka_unit_test(a_floor_makes_archives_smaller),
         cmocka_unit_test(what_is_no_pointwise_bound_is_refused),
         cmocka_unit_test(compare_is_exact),
+        cmocka_unit_test(the_largest_share_leaves_out_the_floor),
         cmocka_unit_test(damage_is_seen),
     };
     return cmocka_run_group_tests_name("pointwise", tests, NULL, NULL);

@@ -62,6 +62,8 @@ static void check_against_the_definition(const test_field *a, const test_field *
     assert_true(qm.max_abs_index == m.max_abs_index && qm.special_index == m.special_index &&
                 qm.special_violations == m.special_violations && qm.max_abs_error == m.max_abs_error);
     assert_true(qm.min == m.min && qm.max == m.max);
+    assert_true(m.max_pwr_error == q.max_pwr_error && m.max_pwr_index == q.max_pwr_index &&
+                qm.max_pwr_error == q.max_pwr_error && qm.max_pwr_index == q.max_pwr_index);
     assert_near("rmse", qm.rmse, m.rmse, 1e-12);
     assert_near("psnr", qm.psnr, m.psnr, 1e-12);
     assert_near("nrmse", qm.nrmse, m.nrmse, 1e-12);
@@ -243,6 +245,7 @@ static void joined_parts_are_the_whole(void **state) {
                 ASSERT_OK(csz_compare(&m, sizeof m, (char *)a.data + cuts[i] * size,
                                       (char *)b.data + cuts[i] * size, &part, bound ? 0.2 : 0.3, NULL));
                 m.max_abs_index += cuts[i];
+                m.max_pwr_index += cuts[i];
                 m.special_index += cuts[i];
                 ASSERT_OK(csz_metrics_join(&sum, sizeof sum, &m));
             }
@@ -253,6 +256,8 @@ static void joined_parts_are_the_whole(void **state) {
             if (sum.n > sum.n_special) assert_int_equal(sum.max_abs_index, whole.max_abs_index);
             assert_true(sum.max_abs_error == whole.max_abs_error && sum.min == whole.min &&
                         sum.max == whole.max);
+            assert_true(sum.max_pwr_error == whole.max_pwr_error);
+            if (sum.n > sum.n_special) assert_int_equal(sum.max_pwr_index, whole.max_pwr_index);
             assert_near("rmse", sum.rmse, whole.rmse, 1e-12 * whole.rmse);
             if (isfinite(whole.psnr)) assert_near("psnr", sum.psnr, whole.psnr, 1e-9);
             assert_true(isfinite(sum.psnr) == isfinite(whole.psnr));

@@ -160,8 +160,9 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
            cli_name_of(info->workflow, cli_workflow_names), cli_backend_name(csz_context_backend(b->context)),
            b->options->threads ? threads : "one per core", csz_cpu_isa());
     cli_report_size(stdout, info);
-    printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g\n\n", metrics->psnr,
-           metrics->max_abs_error);
+    printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g%s\n\n", metrics->psnr,
+           cli_metrics_error(metrics, info->bound_mode),
+           info->bound_mode == CSZ_BOUND_PWR ? " of its value" : "");
     print_direction("compress", compress, b->nbytes);
     print_direction("decompress", decompress, b->nbytes);
     printf(

@@ -26,7 +26,6 @@ static int read_fields(cli_field fields[2], const cli_arguments *arguments) {
 
 static void write_quality(cli_json *json, const csz_quality *q, const csz_metrics *metrics) {
     cli_json_double(json, "max_rel_error", q->max_rel_error);
-    cli_json_double(json, "max_pwr_error", q->max_pwr_error);
     cli_json_u64(json, "max_abs_index", metrics->max_abs_index);
     cli_json_u64(json, "max_pwr_index", q->max_pwr_index);
     cli_json_double(json, "mean_error", q->mean_error);
@@ -64,9 +63,13 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
     if (status != CLI_DONE) return status;
     cli_progress_start("comparing", fields[0].nbytes);
     double begin = cli_seconds_now();
-    csz_status compared =
-        csz_quality_measure(&quality, sizeof quality, &measured, sizeof measured, fields[0].data,
-                            fields[1].data, &fields[0].field, bound, &arguments->options);
+    const csz_bound_mode mode = arguments->options.bound_mode;
+    csz_status compared = csz_quality_measure(&quality, sizeof quality, &measured, sizeof measured,
+                                              fields[0].data, fields[1].data, &fields[0].field,
+                                              mode == CSZ_BOUND_ABS ? bound : -1, &arguments->options);
+    if (compared == CSZ_OK && mode != CSZ_BOUND_ABS)
+        compared = csz_compare(&measured, sizeof measured, fields[0].data, fields[1].data, &fields[0].field,
+                               bound, &arguments->options);
     double seconds = cli_seconds_now() - begin;
     cli_progress_stop();
     const uint64_t special = measured.special_violations;
@@ -86,6 +89,8 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         report.seconds = seconds;
         report.metrics = metrics;
         report.compare_bound = arguments->has_bound ? bound : NAN;
+        report.compare_mode = mode;
+        report.compare_floor = arguments->options.floor;
         cli_report_json(&json, stdout, &report);
         cli_json_u64(&json, "special_violations", special);
         write_quality(&json, &quality, metrics);
@@ -94,7 +99,7 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
         char dims[CLI_DIMS_TEXT_NBYTES];
         printf("%s and %s, %s of %s\n", fields[0].input.name, fields[1].input.name,
                cli_dims_text(dims, &fields[0].field), cli_type_names[fields[0].field.type]);
-        cli_report_metrics(stdout, metrics, &fields[0].field, bound, "  ");
+        cli_report_metrics(stdout, metrics, &fields[0].field, mode, bound, "  ");
         if (metrics->n > metrics->n_special)
             printf("  range          %.9g to %.9g\n", metrics->min, metrics->max);
         print_quality(&quality, metrics);
@@ -102,13 +107,18 @@ static int compare_fields(const cli_field fields[2], const cli_arguments *argume
     }
     if (arguments->has_bound && metrics->violations) {
         const unsigned long long other = metrics->violations - special;
-        char text[80] = "";
-        if (other)
-            snprintf(text, sizeof text, "%llu element%s more than %.9g", other,
-                     other == 1 ? " differs by" : "s differ by", bound);
-        if (!special) return cli_fail("%s; the largest error is %.9g", text, metrics->max_abs_error);
-        return cli_fail("%s%s%llu special values differ in bits; the largest error of the others is %.9g",
-                        text, other ? ", and " : "", (unsigned long long)special, metrics->max_abs_error);
+        const double error = cli_metrics_error(metrics, mode);
+        const char *of = mode == CSZ_BOUND_PWR ? " of its value" : "";
+        char text[96] = "";
+        if (other && mode == CSZ_BOUND_EXACT)
+            snprintf(text, sizeof text, "%llu element%s in bits", other,
+                     other == 1 ? " differs" : "s differ");
+        else if (other)
+            snprintf(text, sizeof text, "%llu element%s more than %.9g%s", other,
+                     other == 1 ? " differs by" : "s differ by", bound, of);
+        if (!special) return cli_fail("%s; the largest error is %.9g%s", text, error, of);
+        return cli_fail("%s%s%llu special values differ in bits; the largest error of the others is %.9g%s",
+                        text, other ? ", and " : "", (unsigned long long)special, error, of);
     }
     return CLI_DONE;
 }

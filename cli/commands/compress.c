@@ -335,9 +335,11 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
         fprintf(stream, "%s -> %s: %s -> %s, ratio %.2f", cli_input_name(report->input_path),
                 cli_output_name(output), cli_nbytes_text(in, (double)report->nbytes_in),
                 cli_nbytes_text(out, (double)report->nbytes_out), cli_ratio(report->info));
-        if (report->metrics) fprintf(stream, ", largest error %.4g", report->metrics->max_abs_error);
-        if (report->metrics && report->info->bound_mode != CSZ_BOUND_PWR)
-            fprintf(stream, " of %.4g allowed", report->info->bound_abs);
+        if (report->metrics)
+            fprintf(stream, ", largest error %.4g of %.4g allowed%s",
+                    cli_metrics_error(report->metrics, report->info->bound_mode),
+                    cli_metrics_bound(report->info),
+                    report->info->bound_mode == CSZ_BOUND_PWR ? " of its value" : "");
         fputc('\n', stream);
         return;
     }
@@ -352,7 +354,8 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
     fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
             cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_in / elapsed : 0));
     if (report->metrics)
-        cli_report_metrics(stream, report->metrics, report->field, cli_report_bound(report->info), "  ");
+        cli_report_metrics(stream, report->metrics, report->field, report->info->bound_mode,
+                           cli_metrics_bound(report->info), "  ");
 }
 
 static void print_report(const compression *c, const cli_output *output) {

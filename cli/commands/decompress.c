@@ -367,8 +367,12 @@ static int write_preview(decompression *d, const cli_output *output) {
 /* The field of a level, or why there is none. */
 static int select_level(selection *selected, const csz_info *info, int level, const char *name) {
     if (info->nlevels == 1)
-        return cli_fail("%s has no previews, as Lorenzo predicted it; compress with -p pyramid for them",
-                        name);
+        return cli_fail(
+            info->bound_mode == CSZ_BOUND_EXACT
+                ? "%s has no previews, as it keeps every bit; compress within a bound and with "
+                  "-p pyramid for them"
+                : "%s has no previews, as Lorenzo predicted it; compress with -p pyramid for them",
+            name);
     if (csz_level_field(&selected->field, info, level) != CSZ_OK)
         return cli_fail("%s has no level %d; give --level 1 to %d", name, level, info->nlevels - 1);
     selected->nbytes = cli_type_nbytes(selected->field.type);
@@ -389,9 +393,11 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
         return;
     }
     fprintf(stream, "%s -> %s\n", cli_input_name(report->input_path), cli_output_name(output));
-    fprintf(stream, "  %s -> %s, %s of %s, within %s\n", cli_nbytes_text(in, (double)report->nbytes_in),
+    fprintf(stream, "  %s -> %s, %s of %s, %s%s\n", cli_nbytes_text(in, (double)report->nbytes_in),
             cli_nbytes_text(out, (double)report->nbytes_out), cli_dims_text(dims, report->field),
-            cli_name_of(report->field->type, cli_type_names), cli_bound_text(bound, report->info));
+            cli_name_of(report->field->type, cli_type_names),
+            report->info->bound_mode == CSZ_BOUND_EXACT ? "" : "within ",
+            cli_bound_text(bound, report->info));
     fprintf(stream, "  %.3f s, %s/s", report->seconds,
             cli_nbytes_text(rate, report->seconds > 0 ? (double)report->nbytes_out / report->seconds : 0));
     fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,

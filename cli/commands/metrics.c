@@ -18,13 +18,19 @@ csz_status cli_metrics_compare(csz_metrics *part, const void *a, const void *b, 
     csz_status status = csz_compare(part, sizeof *part, a, b, &row, bound, options);
     if (status != CSZ_OK) return status;
     part->max_abs_index = field_index(part->max_abs_index, frame, shape);
+    part->max_pwr_index = field_index(part->max_pwr_index, frame, shape);
     if (part->special_violations) part->special_index = field_index(part->special_index, frame, shape);
     return CSZ_OK;
 }
 
-uint64_t cli_metrics_worst(const csz_metrics *m, double bound) {
-    const int is_broken = bound >= 0 && m->max_abs_error > bound;
-    return m->special_violations && !is_broken ? m->special_index : m->max_abs_index;
+double cli_metrics_error(const csz_metrics *m, csz_bound_mode mode) {
+    return mode == CSZ_BOUND_PWR ? m->max_pwr_error : m->max_abs_error;
+}
+
+uint64_t cli_metrics_worst(const csz_metrics *m, csz_bound_mode mode, double bound) {
+    const int is_broken = bound >= 0 && cli_metrics_error(m, mode) > bound;
+    if (m->special_violations && !is_broken) return m->special_index;
+    return mode == CSZ_BOUND_PWR ? m->max_pwr_index : m->max_abs_index;
 }
 
 double cli_metrics_bound(const csz_info *info) {

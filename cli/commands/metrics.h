@@ -16,9 +16,12 @@ void cli_metrics_init(csz_metrics *metrics);
 /* What csz_compare holds an archive's values to, with the archive's mode and floor in the options. */
 double cli_metrics_bound(const csz_info *info);
 
+/* The largest error as what the bound is of: absolute, or with CSZ_BOUND_PWR a share of the value. */
+double cli_metrics_error(const csz_metrics *metrics, csz_bound_mode mode);
+
 /* The element to show: of the largest error above the bound; else the first special one that differs; else of
  * the largest error. */
-uint64_t cli_metrics_worst(const csz_metrics *metrics, double bound);
+uint64_t cli_metrics_worst(const csz_metrics *metrics, csz_bound_mode mode, double bound);
 
 /*
  * 1 if the comparison misses what the user asked for, whatever absolute bound the archive stores: a PSNR

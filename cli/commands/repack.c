@@ -4,6 +4,7 @@
  * what became of each variable.
  */
 #include "command.h"
+#include "commands/metrics.h"
 #include "commands/report.h"
 #include "hdf5/h5repack.h"
 #include "terminal/message.h"
@@ -107,7 +108,9 @@ static void print_table(const cli_repack *r) {
             snprintf(bound, sizeof bound, "%.4g %s = %.4g", v->options.bound,
                      cli_mode_names[v->options.bound_mode], v->bound_abs);
         printf("%-*s  %-18s  %-24s  %8.2f", (int)width, v->path, dims, bound, ratio_of(v));
-        if (!is_dry) printf("  %.4g", v->metrics.max_abs_error);
+        if (!is_dry)
+            printf("  %.4g%s", cli_metrics_error(&v->metrics, v->options.bound_mode),
+                   v->options.bound_mode == CSZ_BOUND_PWR ? " of its value" : "");
         putchar('\n');
     }
     if (is_dry) return;
@@ -135,13 +138,16 @@ static void print_json(const cli_repack *r) {
         cli_json_string(&json, "type", v->kept_as ? NULL : cli_type_names[v->type]);
         cli_json_string(&json, "bound_mode", v->kept_as ? NULL : cli_mode_names[v->options.bound_mode]);
         cli_json_double(&json, "bound", v->kept_as ? nothing : v->options.bound);
-        cli_json_double(&json, "bound_abs", v->kept_as ? nothing : v->bound_abs);
+        cli_json_double(&json, "bound_abs",
+                        v->kept_as || v->options.bound_mode == CSZ_BOUND_PWR ? nothing : v->bound_abs);
         cli_json_u64(&json, "nbytes", v->nbytes);
         cli_json_u64(&json, "nbytes_before", v->nbytes_before);
         cli_json_u64(&json, "nbytes_after", v->nbytes_after);
         cli_json_double(&json, "ratio", v->kept_as ? nothing : ratio_of(v));
         cli_json_double(&json, "max_abs_error",
                         v->kept_as || r->arguments->dry_run ? nothing : v->metrics.max_abs_error);
+        cli_json_double(&json, "max_pwr_error",
+                        v->kept_as || r->arguments->dry_run ? nothing : v->metrics.max_pwr_error);
         cli_json_end_object(&json);
     }
     cli_json_end_array(&json);

@@ -71,10 +71,6 @@ const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *inf
     return text;
 }
 
-double cli_report_bound(const csz_info *info) {
-    return info->bound_mode == CSZ_BOUND_PWR ? INFINITY : info->bound_abs;
-}
-
 static void write_fill(cli_json *json, const csz_info *info) {
     if (!info || !info->has_fill)
         cli_json_null(json, "fill");
@@ -86,9 +82,10 @@ static void write_fill(cli_json *json, const csz_info *info) {
         cli_json_double(json, "fill", info->fill);
 }
 
-static void write_metrics(cli_json *json, const csz_metrics *metrics, double bound) {
+static void write_metrics(cli_json *json, const csz_metrics *metrics, csz_bound_mode mode, double bound) {
     double nothing = NAN;
     cli_json_double(json, "max_abs_error", metrics ? metrics->max_abs_error : nothing);
+    cli_json_double(json, "max_pwr_error", metrics ? metrics->max_pwr_error : nothing);
     cli_json_double(json, "psnr", metrics ? metrics->psnr : nothing);
     cli_json_string(json, "psnr_formula", "20*log10(range/rmse)");
     cli_json_double(json, "nrmse", metrics ? metrics->nrmse : nothing);
@@ -104,7 +101,7 @@ static void write_metrics(cli_json *json, const csz_metrics *metrics, double bou
         cli_json_null(json, "n_special");
     }
     if (metrics && metrics->n > 0)
-        cli_json_u64(json, "worst_index", cli_metrics_worst(metrics, bound));
+        cli_json_u64(json, "worst_index", cli_metrics_worst(metrics, mode, bound));
     else
         cli_json_null(json, "worst_index");
 }
@@ -112,6 +109,7 @@ static void write_metrics(cli_json *json, const csz_metrics *metrics, double bou
 void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     const csz_info *info = report->info;
     int has_bound = info || isfinite(report->compare_bound);
+    const csz_bound_mode mode = info ? info->bound_mode : report->compare_mode;
     cli_json_begin(json, stream);
     cli_json_string(json, "command", report->command);
     cli_json_string(json, "input", report->input_path);
@@ -125,12 +123,12 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
         cli_json_null(json, "nbytes_out");
     cli_json_double(json, "ratio", info ? cli_ratio(info) : NAN);
     cli_json_double(json, "bits_per_value", info ? cli_bits_per_value(info) : NAN);
-    cli_json_string(json, "bound_mode",
-                    has_bound ? cli_name_of(info ? info->bound_mode : CSZ_BOUND_ABS, cli_mode_names) : NULL);
+    cli_json_string(json, "bound_mode", has_bound ? cli_name_of(mode, cli_mode_names) : NULL);
     cli_json_double(json, "bound", info ? info->bound : report->compare_bound);
-    const int is_pointwise = info && info->bound_mode == CSZ_BOUND_PWR;
+    const int is_pointwise = mode == CSZ_BOUND_PWR;
+    const double floor = info ? info->floor : report->compare_floor;
     cli_json_double(json, "bound_abs", is_pointwise ? NAN : info ? info->bound_abs : report->compare_bound);
-    cli_json_double(json, "floor", is_pointwise && info->floor > 0 ? info->floor : NAN);
+    cli_json_double(json, "floor", is_pointwise && floor > 0 ? floor : NAN);
     cli_json_string(json, "workflow", info ? cli_name_of(info->workflow, cli_workflow_names) : NULL);
     cli_json_string(json, "backend", report->backend);
     write_fill(json, info);
@@ -139,7 +137,7 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     else
         cli_json_null(json, "zstd");
     cli_json_double(json, "seconds", report->seconds);
-    write_metrics(json, report->metrics, info ? cli_report_bound(info) : report->compare_bound);
+    write_metrics(json, report->metrics, mode, info ? cli_metrics_bound(info) : report->compare_bound);
     if (report->metrics && has_bound) {
         char miss[CLI_MISS_TEXT_NBYTES];
         cli_json_bool(json, "bound_kept",
@@ -162,21 +160,24 @@ static void print_index(FILE *stream, uint64_t index, const csz_field *field) {
     fputc(']', stream);
 }
 
-void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
-                        const char *indent) {
-    const uint64_t worst = cli_metrics_worst(metrics, bound);
-    fprintf(stream, "%slargest error  %.9g", indent, metrics->max_abs_error);
-    if (bound >= 0 && !isinf(bound)) fprintf(stream, " of %.9g allowed", bound);
-    if (metrics->max_abs_error > 0 && metrics->violations == 0) {
+void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, csz_bound_mode mode,
+                        double bound, const char *indent) {
+    const uint64_t worst = cli_metrics_worst(metrics, mode, bound);
+    const double error = cli_metrics_error(metrics, mode);
+    const int is_pointwise = mode == CSZ_BOUND_PWR;
+    fprintf(stream, "%slargest error  %.9g%s", indent, error, is_pointwise ? " of its value" : "");
+    if (bound >= 0) fprintf(stream, "%s of %.9g allowed", is_pointwise ? "," : "", bound);
+    if (error > 0 && metrics->violations == 0) {
         fputs(", at ", stream);
         print_index(stream, worst, field);
     }
+    if (is_pointwise) fprintf(stream, "; %.9g absolute", metrics->max_abs_error);
     fprintf(stream, "\n%sPSNR           %.2f dB (20 log10(range/rmse)), NRMSE %.4g\n", indent, metrics->psnr,
             metrics->nrmse);
     if (bound >= 0) {
         fprintf(stream, "%sviolations     %llu of %llu elements", indent,
                 (unsigned long long)metrics->violations, (unsigned long long)metrics->n);
-        if (metrics->violations > 0 && (!isinf(bound) || metrics->special_violations)) {
+        if (metrics->violations > 0) {
             fputs(", the worst at ", stream);
             print_index(stream, worst, field);
         }

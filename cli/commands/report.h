@@ -21,6 +21,8 @@ typedef struct cli_report {
     double seconds;             /* NAN: not measured */
     const csz_metrics *metrics; /* NULL: nothing was compared */
     double compare_bound;       /* without an archive: the bound asked for, NAN for none */
+    csz_bound_mode compare_mode;
+    double compare_floor;
 } cli_report;
 
 void cli_report_init(cli_report *report, const char *command); /* nothing known */
@@ -31,12 +33,10 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report);
 /* "ratio 20.31, 1.576 bits a value", without a newline. */
 void cli_report_size(FILE *stream, const csz_info *info);
 
-/* The absolute bound to report errors against; infinite where a bound is pointwise. */
-double cli_report_bound(const csz_info *info);
-
-/* Lines of text about the comparison, each with the indent. */
-void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, double bound,
-                        const char *indent);
+/* Lines of text about the comparison, each with the indent.  bound: absolute, or with CSZ_BOUND_PWR a share
+ * of each value; below 0: none. */
+void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_field *field, csz_bound_mode mode,
+                        double bound, const char *indent);
 
 /* For -v: "  512x512x512 of f32; frames 4, tiles 32768 of 16x16x16; ". */
 void cli_report_frames(FILE *stream, const csz_info *info);

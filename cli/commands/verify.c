@@ -119,9 +119,11 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
         char bound[CLI_BOUND_TEXT_NBYTES];
         printf("%s against %s, bound %s: %s\n", archive->stream.name, original->stream.name,
                cli_bound_text(bound, &archive->info), metrics->violations || v->miss[0] ? "BROKEN" : "kept");
-        cli_report_metrics(stdout, metrics, &original->field, cli_report_bound(&archive->info), "  ");
-        if (archive->info.bound_abs > 0 && archive->info.bound_mode != CSZ_BOUND_PWR)
-            printf("  error / bound  %.9g\n", metrics->max_abs_error / archive->info.bound_abs);
+        cli_report_metrics(stdout, metrics, &original->field, archive->info.bound_mode,
+                           cli_metrics_bound(&archive->info), "  ");
+        if (archive->info.bound_abs > 0)
+            printf("  error / bound  %.9g\n",
+                   cli_metrics_error(metrics, archive->info.bound_mode) / cli_metrics_bound(&archive->info));
         if (arguments->verbose) cli_workers_print(stdout, &v->workers, &archive->info);
         return;
     }

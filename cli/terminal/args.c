@@ -93,7 +93,8 @@ static int apply_compare_bound(cli_arguments *arguments, const char *value) {
     if (!cli_parse_double(&bound, value) || !(bound >= 0) || !isfinite(bound))
         return cli_fail_usage(
             "bound '%s' is not a finite number of at least 0; give one, such as --bound 1e-3", value);
-    arguments->options.bound = bound;
+    arguments->options.bound = arguments->bounds[0] = bound;
+    arguments->nbounds = 1;
     arguments->has_bound = 1;
     return CLI_DONE;
 }
@@ -357,6 +358,9 @@ static const option_row rows[] = {
      "instead of -e: the tightest bound whose archive has at most this size, and at most 3% less"},
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
      "exit 1 if any |a - b| is larger; 0 means equal"},
+    {CLI_COMPARE, 'm', "mode", NULL, "abs|pwr|exact", apply_mode,
+     "meaning of --bound: absolute (default), times each |value|; exact: no bound, exit 1 if any bit "
+     "differs"},
     {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
      "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
     {CLI_COMPRESS, 'm', "mode", NULL, "NAME", apply_mode,
@@ -367,7 +371,7 @@ static const option_row rows[] = {
      "-e, all bits kept"},
     {CLI_ANALYZE, 'm', "mode", NULL, "abs|rel|psnr|pwr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR, times each |value|"},
-    {BOUNDED, 0, "floor", NULL, "A", apply_floor,
+    {BOUNDED | CLI_COMPARE, 0, "floor", NULL, "A", apply_floor,
      "with -m pwr: values may also have this absolute error, which makes small ones cheaper"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
@@ -534,6 +538,10 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     if (arguments->options.bound_mode == CSZ_BOUND_RATIO && command != CLI_COMPRESS)
         return cli_fail_usage(
             "%s has no -m ratio; find the bound with csz compress, and give that with -m abs", command_name);
+    if (command == CLI_COMPARE && cli_is_ranged(arguments->options.bound_mode))
+        return cli_fail_usage("compare has no -m %s; it shows the largest error over the range and the PSNR; "
+                              "give --bound an absolute one",
+                              cli_mode_names[arguments->options.bound_mode]);
     if (arguments->options.floor > 0 && arguments->options.bound_mode != CSZ_BOUND_PWR)
         return cli_fail_usage("--floor belongs to a pointwise bound; give it with -m pwr");
     if (arguments->options.bound_mode == CSZ_BOUND_PWR && arguments->has_bound) {

@@ -110,8 +110,8 @@ int finish_verified(const char *unverified, const cli_arguments *a, csz_context 
     }
     result = end_words(result);
     if (result == CLI_DONE && my_rank() == 0 && !a->quiet)
-        printf("verified: bound kept by all %llu elements, largest error %.9g%s%.9g\n",
-               (unsigned long long)all.n, all.max_abs_error,
-               a->options.bound_mode == CSZ_BOUND_PWR ? ", bound of each value " : " of ", v.bound);
+        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g%s\n",
+               (unsigned long long)all.n, cli_metrics_error(&all, a->options.bound_mode), v.bound,
+               a->options.bound_mode == CSZ_BOUND_PWR ? ", as a share of its value" : "");
     return result;
 }

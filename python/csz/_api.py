@@ -47,11 +47,11 @@ class Info:
     """Dims of the field, slowest first: 1 to 4 of them."""
     dtype: np.dtype[Any]
     mode: str
-    """Which bound was given: abs, rel, psnr or pwr."""
+    """Which bound was given: abs, rel, psnr or pwr; or exact."""
     bound: float
     """The bound as given."""
     bound_abs: float
-    """What no finite value differs by more than, with pwr of log2 of its magnitude; 0 means exact."""
+    """What no finite value differs by more than; 0 means exact.  NaN with pwr, where that depends on the value."""
     workflow: str
     fill: float | None
     """The value that stands for missing ones, where one was given."""
@@ -98,6 +98,8 @@ class Comparison:
     rmse: float
     nrmse: float
     psnr: float
+    max_pwr_error: float
+    """Largest difference over the value itself, of those above ``floor``; infinite where a value is 0."""
 
     def __bool__(self) -> bool:
         """True where nothing is violated."""
@@ -163,6 +165,14 @@ def floor_of(floor: float | None, mode: str) -> float:
     if mode != "pwr" or not 0 < number < math.inf:
         raise _errors.BoundError(f"floor is a positive finite number beside pwr=, not {floor!r}")
     return number
+
+
+def check_exact(workflow: str, predictor: str) -> None:
+    """What exact=True leaves no choice of."""
+    if workflow != "auto":
+        raise _errors.ArgumentError(f"exact=True has one way to code values; leave out workflow={workflow!r}")
+    if predictor == "pyramid":
+        raise _errors.ArgumentError("exact=True cannot interpolate; leave out predictor='pyramid'")
 
 
 def _bound_or_target(
@@ -469,6 +479,8 @@ def compress_quietly(
     options.floor = floor_of(floor, "pwr" if pwr is not None else "")
     options.workflow = _choice("workflow", workflow, WORKFLOWS)
     options.predictor = _choice("predictor", predictor, PREDICTORS)
+    if exact:
+        check_exact(workflow, predictor)
     options.zstd_level = _integer("zstd", zstd, 0, 22)
     source = _arrays.view_field(array, named)
     check_fill(named, source)
@@ -529,7 +541,7 @@ def _inspect(archive: _arrays.View) -> Info:
         dtype=np.dtype(DTYPES[raw.field.type]),
         mode="exact" if raw.bound_mode == _library.EXACT else BOUND_MODES[raw.bound_mode],
         bound=raw.bound,
-        bound_abs=raw.bound_abs,
+        bound_abs=math.nan if raw.bound_abs and BOUND_MODES[raw.bound_mode] == "pwr" else raw.bound_abs,
         floor=raw.floor or None,
         workflow=WORKFLOWS[raw.workflow],
         fill=raw.fill if raw.has_fill else None,
@@ -799,15 +811,20 @@ def decompress(
 # ---- Comparing and bounds ------------------------------------------------------------------------------------------------
 
 
-def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = None) -> Comparison:
+def compare(
+    a: Any, b: Any, *, bound: float | None = None, fill: float | None = None, pwr: float | None = None, floor: float | None = None
+) -> Comparison:
     """Compares ``b`` with ``a``, in double and in one pass.
 
-    ``bound`` is what ``|a - b|`` may be, exactly; without one nothing but special values can violate it.  Values of ``a`` that are not finite,
-    or equal to ``fill``, must agree bit for bit.  The result is true where nothing is violated.  Two arrays on one GPU are compared there; of others on GPUs
-    copies on the host.
+    ``bound`` is what ``|a - b|`` may be, exactly; or ``pwr``, the same as a share of each value, beside which ``floor`` is an absolute error that any value
+    may have.  Without a bound nothing but special values can violate it.  Values of ``a`` that are not finite, or equal to ``fill``, must agree bit for
+    bit.  The result is true where nothing is violated.  Two arrays on one GPU are compared there, unless ``pwr`` is given; of others on GPUs copies on the
+    host.
     """
     left, right = _arrays.view_field(a, fill), _arrays.view_field(b, fill)
-    if left.device != right.device:
+    if bound is not None and pwr is not None:
+        raise _errors.BoundError("give one of bound= and pwr=")
+    if left.device != right.device or pwr is not None:
         left, right = _host_copy(left), _host_copy(right)
     check_fill(fill, left)
     if left.shape != right.shape:
@@ -819,15 +836,20 @@ def compare(a: Any, b: Any, *, bound: float | None = None, fill: float | None = 
         limit = _number("bound", bound, _errors.BoundError)
         if not 0 <= limit < math.inf:
             raise _errors.BoundError(f"bound is 0 or a positive finite number, not {bound!r}")
+    elif pwr is not None:
+        limit = bound_of(None, None, None, pwr)[1]
     options, field, m = _options("cpu" if left.device is None else "auto", 1, fill), _field(left), _library.Metrics()
+    options.bound_mode = BOUND_MODES.index("pwr" if pwr is not None else "abs")
+    options.floor = floor_of(floor, "pwr" if pwr is not None else "")
     with _cuda.ready(left.device, (left.stream, right.stream)):
         status = lib.csz_compare(c.byref(m), c.sizeof(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options))
     _check(status, "comparing")
-    is_broken = 0 <= limit < m.max_abs_error
-    index = m.special_index if m.special_violations and not is_broken else m.max_abs_index
+    error, index = (m.max_abs_error, m.max_abs_index) if pwr is None else (m.max_pwr_error, m.max_pwr_index)
+    if m.special_violations and not 0 <= limit < error:
+        index = m.special_index
     worst = tuple(int(i) for i in np.unravel_index(index, left.shape)) if m.n else None
     return Comparison(
-        m.n, m.n_special, m.violations, worst, m.min, m.max, m.max_abs_error, m.rmse, m.nrmse, m.psnr
+        m.n, m.n_special, m.violations, worst, m.min, m.max, m.max_abs_error, m.rmse, m.nrmse, m.psnr, m.max_pwr_error
     )
 
 

@@ -103,6 +103,8 @@ class Metrics(c.Structure):
         ("rmse", c.c_double),
         ("nrmse", c.c_double),
         ("psnr", c.c_double),
+        ("max_pwr_error", c.c_double),
+        ("max_pwr_index", c.c_uint64),
     ]
 
 

@@ -114,8 +114,10 @@ class RoundTrip(unittest.TestCase):
             self.assertEqual(csz.info(archive).mode, "exact")
         with self.assertRaises(csz.BoundError):
             csz.compress(array, exact=True, abs=1e-3)
-        with self.assertRaises(csz.ArgumentError):
+        with self.assertRaisesRegex(csz.ArgumentError, "leave out workflow"):
             csz.compress(array, exact=True, workflow="rle")
+        with self.assertRaisesRegex(csz.ArgumentError, "cannot interpolate"):
+            csz.compress(array, exact=True, predictor="pyramid")
 
     def test_read_only_arrays_and_buffers(self):
         field = smooth((20, 30))
@@ -189,17 +191,23 @@ class Options(unittest.TestCase):
             archive = csz.compress(own, pwr=1e-3, predictor=predictor)
             info, restored = csz.info(archive), csz.decompress(archive)
             self.assertEqual((info.mode, info.bound, info.floor), ("pwr", 1e-3, None))
+            self.assertTrue(np.isnan(info.bound_abs))
+            self.assertTrue(0 < csz.compare(own, restored, pwr=1e-3).max_pwr_error <= 1e-3)
+            self.assertFalse(csz.compare(own, restored, pwr=1e-4))
             there = np.isfinite(own)
             self.assertTrue(np.all(np.abs(restored[there] - own[there]) <= 1.000001e-3 * np.abs(own[there])))
             self.assertEqual(restored[3, 3, 3:6].tobytes(), own[3, 3, 3:6].tobytes())
             with_floor = csz.compress(own, pwr=1e-3, floor=1e-2, predictor=predictor)
             self.assertEqual(csz.info(with_floor).floor, 1e-2)
+            self.assertTrue(csz.compare(own, csz.decompress(with_floor), pwr=1e-3, floor=1e-2))
             error = np.abs(csz.decompress(with_floor)[there] - own[there])
             self.assertTrue(np.all(error <= np.maximum(1.000001e-3 * np.abs(own[there]), 1e-2)))
             self.assertEqual(csz.analyze(own, pwr=1e-3, exact=True).bound, 1e-3)
         for wrong in ({"pwr": 1}, {"pwr": 1e-3, "rel": 1e-3}, {"abs": 1e-3, "floor": 1e-3}, {"pwr": 1e-3, "floor": 0}):
             with self.assertRaises(csz.BoundError):
                 csz.compress(field, **wrong)
+            with self.assertRaises(csz.BoundError):
+                csz.compare(field, field, **{"bound" if key in ("abs", "rel") else key: value for key, value in wrong.items()})
 
     def test_psnr(self):
         field = smooth((40, 50))

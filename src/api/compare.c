@@ -105,7 +105,7 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
               is_pointwise = bound >= 0 && o.bound_mode == CSZ_BOUND_PWR;
     uint64_t fill = has_fill ? csz_fill_bits(field->type, o.fill) : 0;
     square_sum squares = {0, 0, 0, 0};
-    double max_error = -1;
+    double max_error = -1, max_share = -1;
     m->min = INFINITY;
     m->max = -INFINITY;
     for (uint64_t i = 0; i < g.nelements; i++) {
@@ -123,6 +123,11 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
         double error = fabs(p.a - p.b);
         if (isnan(error)) error = INFINITY;
         const int is_near = o.floor > 0 && error <= o.floor;
+        const double share = p.a != 0 ? error / fabs(p.a) : error > 0 ? INFINITY : 0;
+        if (!is_near && share > max_share) {
+            max_share = share;
+            m->max_pwr_index = i;
+        }
         if (is_pointwise)
             m->violations += p.a == 0 ? p.a_bits != p.b_bits && !(is_near && p.a_bits == 0)
                                       : !is_near && exceeds(p.a, p.b, bound);
@@ -137,6 +142,7 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
     uint64_t n = m->n - m->n_special;
     if (n == 0) m->min = m->max = 0;
     m->max_abs_error = max_error < 0 ? 0 : max_error;
+    m->max_pwr_error = max_share < 0 ? 0 : max_share;
     m->rmse = max_error > DBL_MAX ? INFINITY : n ? squares.scale * sqrt(squares.sum / (double)n) : 0;
     set_relative(m);
     csz_output(metrics, metrics_nbytes, m, sizeof *m);
@@ -168,6 +174,11 @@ csz_status csz_metrics_join(csz_metrics *metrics, size_t metrics_nbytes, const c
             (p.max_abs_error == sum.max_abs_error && p.max_abs_index < sum.max_abs_index)) {
             sum.max_abs_error = p.max_abs_error;
             sum.max_abs_index = p.max_abs_index;
+        }
+        if (!n || p.max_pwr_error > sum.max_pwr_error ||
+            (p.max_pwr_error == sum.max_pwr_error && p.max_pwr_index < sum.max_pwr_index)) {
+            sum.max_pwr_error = p.max_pwr_error;
+            sum.max_pwr_index = p.max_pwr_index;
         }
         if (!n || p.min < sum.min) sum.min = p.min;
         if (!n || p.max > sum.max) sum.max = p.max;

@@ -218,6 +218,8 @@ static void describe(csz_quality *q, csz_metrics *m, const quality_job *job, int
     q->max_rel_error = m->max_abs_error == 0 ? 0 : scale * m->max_abs_error / range;
     q->max_pwr_error = e->max_pwr > 0 ? e->max_pwr : 0;
     q->max_pwr_index = e->max_pwr >= 0 ? e->max_pwr_at : 0;
+    m->max_pwr_error = q->max_pwr_error;
+    m->max_pwr_index = q->max_pwr_index;
     q->mean_error = e->n_infinite ? NAN : job->scale.mean_error;
     const int equal = m->max_abs_error == 0;
     if (equal || e->min == e->max || e->min_b == e->max_b || !(sum.aa > 0) || !(sum.bb > 0)) {
