@@ -257,6 +257,11 @@ typedef struct csz_fill_suspect {
  * 2147483648, 4294967295 and their negatives; and integers that differ by less than 10 from such a number
  * that is suspected too.
  *
+ * Else one or two values of any kind are suspected that the bound preserves at the cost of all others.  Each
+ * stands in 1 of 1,000 elements and is off by four widths of the others; it is 0, 99 or more in magnitude, or
+ * negative where no other is.  The absolute bound is half the others' width, or a tenth of it where the value
+ * is ten times as large as all others.
+ *
  * Under a relative bound or PSNR a value recurs that has two elements and 1 in 4,096 of all.  Under an
  * absolute bound a sample of 1,024 to 3,500 elements must hold it twice; a value in 1 of 100 elements is
  * found 99.95 times of 100.  The result is the same for every backend and number of threads.  Fields in
@@ -626,13 +631,15 @@ typedef struct csz_fill_watch {
     csz_fill_count low[CSZ_WATCH_NENDS], high[CSZ_WATCH_NENDS]; /* outermost finite values, not missing */
     double distinct[CSZ_WATCH_NDISTINCT];                       /* some of all values */
     int nlow, nhigh, ndistinct;
-    int is_exact; /* all elements are looked at, else a sample */
+    int is_exact;              /* all elements are looked at, else a sample */
+    csz_bound_mode bound_mode; /* of the options; a caller may replace both before csz_fill_watch_result */
+    double bound;
 } csz_fill_watch;
 
 /*
  * csz_context_fill_suspect for a field in pieces: adds the n values in host memory that are elements first,
  * first + 1, ... of the row-major field of nelements.  Pieces may come in any order.  options give the fill
- * value and may be NULL.
+ * value and the bound, and may be NULL.
  *
  * csz_fill_watch_recount is for relative bounds and PSNR, once the whole field was added and its range is
  * known.  1: something is suspicious.  The watch is empty again; add all pieces once more, and every element

@@ -630,6 +630,29 @@ holds "100 is no fill value in f32" "$csz" compress round.f32 -d 180x360 -m rel 
 same_text "and gives no note" "" "$(cat err.txt)"
 absent "nothing is written of those" forgotten2.csz
 rm -f rare.f32 two.f32 near.f32 round.f32 few.f32
+python3 -c '
+import array, random
+random.seed(9)
+for name, mark, low in (("odd", 12345, 0), ("density", 0, 1020)):
+    array.array("f", [mark if i % 50 == 3 else low + 8 * random.random() for i in range(64800)]).tofile(open(name + ".f32", "wb"))
+'
+for words in "compress odd.f32 -o forgotten2.csz -m rel -e 1e-3" "compress odd.f32 -o forgotten2.csz -m psnr -e 60" \
+    "compress odd.f32 -o forgotten2.csz -m ratio -e 25" "compress odd.f32 -o forgotten2.csz --size 10kB --verify" \
+    "bench odd.f32 -m rel -e 1e-3" "hdf5 cdvals --of odd.f32 -m rel -e 1e-3"; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 'odd.f32 has 12345 in about 2% .*far outside .* --fill 12345 if' "a number beside which the bound flattens all others: $words" \
+        "$csz" $words -d 180x360
+done
+"$csz" analyze odd.f32 -d 180x360 -m rel -e 1e-3 -e 1e-5 >said.txt
+same_text "analyze tells it of the bound that flattens" "1" "$(grep -c 'has 12345 in about 2%' said.txt)"
+holds "a bound that does not is taken" "$csz" compress odd.f32 -d 180x360 -m rel -e 1e-5 -f -o forgotten.csz
+same_text "without a note" "" "$(cat err.txt)"
+holds "and a ratio whose bound does not" "$csz" compress odd.f32 -d 180x360 -m ratio -e 2 -f -o forgotten.csz
+same_text "without a note, too" "" "$(cat err.txt)"
+holds "zeros may be data" "$csz" compress density.f32 -d 180x360 -m rel -e 1e-2 -f -o forgotten.csz
+says "so that a note tells" '^csz: note: density.f32 has 0 in about 2% .* --fill 0 if it marks missing values' err.txt
+absent "nothing is written of what is refused" forgotten2.csz
+rm -f odd.f32 density.f32
 holds "with an absolute bound it is a note" "$csz" compress sea.f32 -d 60x70 -e 1e-3 -f -o forgotten.csz
 says "which says what to do" '^csz: note: .*--fill 1e20 if it marks missing values' err.txt
 holds "and so in a pipe" bash -c "cat sea.f32 | '$csz' compress - -t f32 -d 60x70 -e 1e-3 >forgotten.csz"

@@ -68,11 +68,18 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     return status;
 }
 
-/* A target's bound may grow to the fill value's size, so it counts as one that depends on the range. */
-static int check_fill(const compression *c) {
+/*
+ * A target's bound may grow to the fill value's size, so it counts as one that depends on the range.  Once it
+ * is found, it is looked at again.
+ */
+static int check_fill(compression *c) {
     csz_fill_suspect suspect;
     cli_arguments asked = *c->arguments;
     if (c->targeted) asked.options.bound_mode = CSZ_BOUND_RATIO;
+    if (c->target.ntrials) {
+        c->watch.bound_mode = CSZ_BOUND_ABS;
+        c->watch.bound = c->target.bound;
+    }
     csz_fill_watch_result(&suspect, &c->watch, c->source.field.type);
     return cli_fill_check(&suspect, &asked, c->source.field.type, c->source.stream.name);
 }
@@ -133,8 +140,9 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
 
 /* The range, where the bound or the search for one depends on it. */
 static int find_range(compression *c) {
-    const csz_options options = c->arguments->options;
+    csz_options options = c->arguments->options;
     if (!cli_is_ranged(options.bound_mode) && !c->targeted) return CLI_DONE;
+    if (c->targeted) options.bound_mode = CSZ_BOUND_RATIO;
     int status = cli_source_spool(&c->source);
     if (status == CLI_DONE)
         status = cli_source_range(&c->range, &c->watch, &c->source, &options, c->plan, &c->shape);
@@ -298,6 +306,8 @@ static int reach_target(compression *c, const cli_output *output) {
     c->targeted->verify = verifies;
     if (status != CLI_DONE) return status;
     if (!c->target.is_reached && c->source.nbytes) return fail_target(c);
+    status = check_fill(c);
+    if (status != CLI_DONE) return status;
     if (is_direct && bound == c->target.bound) return CLI_DONE;
     cli_sink_abort(&c->sink);
     c->targeted->options.bound = c->target.bound;
@@ -358,7 +368,7 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
                            cli_metrics_bound(report->info), "  ");
 }
 
-static void print_report(const compression *c, const cli_output *output) {
+static void print_report(compression *c, const cli_output *output) {
     FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
     csz_info info = c->info;
     cli_report report;

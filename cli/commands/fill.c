@@ -25,6 +25,12 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
                  name, what, value);
         return CLI_DONE;
     }
+    if (suspect->found == 1 && suspect->value == 0) { /* as often data as not */
+        cli_note("note: %s %s, and the bound, as large as most of these differ, refers to it; give --fill 0 "
+                 "if it marks missing values, or --fill none if it is data",
+                 name, what);
+        return CLI_DONE;
+    }
     if (options->has_fill && suspect->missing_share > 0)
         return cli_fail_usage("%s %s, besides its fill value %s, and the bound would refer to it; make all "
                               "missing values one, or give -m abs",

@@ -156,6 +156,12 @@ values.tofile(open("land", "wb"))'
 refuses "a forgotten fill value" 'land has 1e20 in about (19|20).*give --fill 1e20' mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel -o x
 holds "a fill value that is named" mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel --fill 1e20 -o land.csz --verify
 python3 -c 'import array
+values = array.array("f", open("land", "rb").read())
+for i in range(0, len(values), 5): values[i] = 5432100
+values.tofile(open("land", "wb"))'
+refuses "a number beside which the bound flattens all others" 'land has 5432100 in about (19|20).*give --fill 5432100' \
+    mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-2 -m rel -o x
+python3 -c 'import array
 values = array.array("f", open("field", "rb").read())
 for i in range(77, len(values), 1000): values[i] = 1e20
 values.tofile(open("rare", "wb"))'

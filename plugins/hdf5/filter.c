@@ -387,13 +387,19 @@ static csz_status find_suspect(csz_fill_suspect *suspect, const void *data, uint
     const size_t size = type == CSZ_F32 ? 4 : 8;
     const double padding = type == CSZ_F32 ? (float)chunk->padding : chunk->padding;
     csz_fill_watch watch = {.is_exact = 1};
-    char *kept = padding != 0 ? malloc(nelements * size) : NULL;
-    if (padding != 0 && !kept) return CSZ_ERROR_MEMORY;
+    csz_options without_padding = *options;
+    if (!options->has_fill) {
+        without_padding.has_fill = 1;
+        without_padding.fill = padding;
+    }
+    const int has_both = options->has_fill && options->fill != chunk->padding;
+    char *kept = has_both ? malloc(nelements * size) : NULL;
+    if (has_both && !kept) return CSZ_ERROR_MEMORY;
     uint64_t n = kept ? 0 : nelements;
     for (uint64_t i = 0; kept && i < nelements; i++)
         if (value_at(data, i, type) != padding)
             memcpy(kept + size * n++, (const char *)data + size * i, size);
-    csz_status status = csz_fill_watch_add(&watch, kept ? kept : data, 0, n, type, n, options);
+    csz_status status = csz_fill_watch_add(&watch, kept ? kept : data, 0, n, type, n, &without_padding);
     csz_fill_watch_result(suspect, &watch, type);
     free(kept);
     return status;

@@ -870,13 +870,14 @@ def _range_of_block(block: Any, fill: float | None) -> tuple[float, float]:
 class _Watch:
     """Looks for a fill value in blocks of rows of an array that is read in pieces."""
 
-    def __init__(self, data: Any, fill: Fill) -> None:
+    def __init__(self, data: Any, fill: Fill, bound: tuple[int, float]) -> None:
         self.raw, self.fill, self.dtype = _library.FillWatch(), fill, np.dtype(data.dtype).newbyteorder("=")
-        self.size = math.prod(data.shape)
+        self.size, self.bound = math.prod(data.shape), bound
 
     def add(self, block: Any, first: int) -> None:
         if self.dtype.name in DTYPES:
             view, options = _arrays.view_field(block), _options("cpu", 1, named_fill(self.fill))
+            options.bound_mode, options.bound = self.bound
             if view.device is None:
                 kind = DTYPES.index(view.dtype.name)
                 lib.csz_fill_watch_add(c.byref(self.raw), view.pointer or None, first, view.size, kind, self.size, c.byref(options))
@@ -937,10 +938,10 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
     the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`, ``fill`` as in :func:`compress`, with its warning but for
     Dask arrays.
     """
-    bound_of(None, rel, psnr)
+    mode, number = bound_of(None, rel, psnr)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = _arrays.as_numpy(data)
-    watch = _Watch(data, fill)
+    watch = _Watch(data, fill, (BOUND_MODES.index(mode), number))
     limits = _range_of(data, named_fill(fill), watch)
     if watch.raw.n and watch.recounts(limits):
         _range_of(data, named_fill(fill), watch)

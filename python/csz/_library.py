@@ -151,6 +151,8 @@ class FillWatch(c.Structure):
         ("nhigh", c.c_int),
         ("ndistinct", c.c_int),
         ("is_exact", c.c_int),
+        ("bound_mode", c.c_int),
+        ("bound", c.c_double),
     ]
 
 

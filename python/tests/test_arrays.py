@@ -298,6 +298,10 @@ class ForgottenFill(unittest.TestCase):
             csz.compress(self.sea.astype("float64"), rel=1e-3, fill=1e20)  # another value in double
         with self.assertWarnsRegex(csz.FillWarning, r"fill=-999.9 if"):
             csz.compress(np.where(self.sea > 1e19, np.float32(-999.9), self.sea), rel=1e-3)
+        flat = np.where(self.sea > 1e19, np.float32(54321), self.sea)  # suspected only where the bound flattens all others
+        for call, bound in ((csz.compress, {"rel": 1e-3}), (csz.absolute_bound, {"rel": 1e-3}), (csz.absolute_bound, {"psnr": 60}), (csz.compress, {"ratio": 40})):
+            with self.subTest(call.__name__, **bound), self.assertWarnsRegex(csz.FillWarning, r"^54321.0 stands .*fill=54321.0 if"):
+                call(flat, **bound)
         with self.assertWarns(csz.FillWarning) as caught:
             csz.absolute_bound(self.sea, rel=1e-3)
         self.assertEqual(caught.filename, __file__)
@@ -322,6 +326,7 @@ class ForgottenFill(unittest.TestCase):
             self.assertEqual(csz.info(archive).fill, None)
             csz.compress(np.ma.masked_greater(self.sea, 1e19), rel=1e-3)
             csz.compress(np.where(self.sea > 1e19, np.float32(0), 280 + self.sea), rel=1e-3)
+            csz.absolute_bound(np.where(self.sea > 1e19, np.float32(54321), self.sea), rel=1e-7)
             csz.compress(np.where(self.sea > 1e19, np.float32(np.nan), self.sea), rel=1e-3)
 
     def test_an_analysis_says_it(self):

@@ -22,7 +22,7 @@ typedef struct subject {
     csz_header header;       /* all but the bound */
     int has_range;
     double min, max;
-    csz_fill_suspect suspect; /* kept apart from the context's, which compressing replaces */
+    csz_fill_watch watch;
     csz_tile_sample sample;
     csz_analysis_job *job;
     csz_analysis *analysis; /* of the bound that is analysed */
@@ -118,7 +118,9 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
         const csz_tile_plan plan = csz_tile_plan_of(&s->header);
         csz_analysis_describe(a, counts, &s->sample, &plan);
         conclude(a, &prediction);
-        csz_analysis_explain(a, nmodes, &s->suspect, s->header.field.type);
+        s->watch.bound = a->bound;
+        csz_fill_watch_result(&s->context->suspect, &s->watch, s->header.field.type);
+        csz_analysis_explain(a, nmodes, &s->context->suspect, s->header.field.type);
     }
     free(counts);
     return status;
@@ -157,6 +159,14 @@ static void set_exponent(subject *s) {
     s->header.exponent = csz_frame_exponent(s->sample.data, &plan, &all);
 }
 
+/* The bound that loses most. */
+static double loosest_of(const double *bounds, size_t nbounds, csz_bound_mode mode) {
+    double loosest = bounds[0];
+    for (size_t b = 1; b < nbounds; b++)
+        if (mode == CSZ_BOUND_PSNR ? bounds[b] < loosest : bounds[b] > loosest) loosest = bounds[b];
+    return loosest;
+}
+
 /* Results go into elements of analysis_nbytes each. */
 static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbytes, const double *bounds,
                                 size_t nbounds, int exact) {
@@ -167,9 +177,10 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
     if (!status && g->nelements) {
         status = find_range(s);
         const csz_value_range range = {s->has_range, s->min, s->max};
-        csz_context_watch(s->context, s->data, s->is_on_device ? 0 : g->nelements, s->header.field.type,
-                          s->options, &range);
-        s->suspect = s->context->suspect;
+        csz_options o = *s->options;
+        o.bound = loosest_of(bounds, nbounds, o.bound_mode);
+        csz_context_watch(s->context, &s->watch, s->data, s->is_on_device ? 0 : g->nelements,
+                          s->header.field.type, &o, &range);
         if (!status)
             status =
                 csz_tile_sample_make(&s->sample, g, s->header.field.type, s->data, s->is_on_device, exact);

@@ -95,8 +95,8 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
 static void watch_field(csz_context *context, const void *data, const csz_header *h, csz_value_range *range,
                         const void *archive, size_t archive_nbytes, const csz_options *o) {
     const uint64_t n = h->geometry.nelements;
+    csz_fill_watch watch = {.n = 0};
     if (context->used == CSZ_BACKEND_CUDA && csz_is_ranged(o->bound_mode) && n) {
-        csz_fill_watch watch = {.n = 0};
         csz_header written;
         (void)csz_fill_watch_add(&watch, data, 0, n, h->field.type, n, o);
         *range = (csz_value_range){watch.nlow > 0, watch.low[0].value, watch.high[0].value};
@@ -106,7 +106,7 @@ static void watch_field(csz_context *context, const void *data, const csz_header
             csz_header_read(&written, archive, archive_nbytes) != CSZ_OK || written.bound_abs >= 1.5 * bound)
             *range = find_range(context, h, data, o->threads);
     }
-    csz_context_watch(context, data, n, h->field.type, o, range);
+    csz_context_watch(context, &watch, data, n, h->field.type, o, range);
 }
 
 csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,

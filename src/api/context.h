@@ -104,9 +104,9 @@ void csz_header_resolve(csz_header *header, const csz_value_range *range);
 void csz_context_begin(csz_context *context, uint64_t ntiles);
 
 /* Looks for fill values that options do not name; data is in host memory.  range: of the field, where the
- * bound depends on it; else NULL. */
-void csz_context_watch(csz_context *context, const void *data, uint64_t nelements, csz_type type,
-                       const csz_options *options, const csz_value_range *range);
+ * bound depends on it; else NULL.  watch receives what was counted. */
+void csz_context_watch(csz_context *context, csz_fill_watch *watch, const void *data, uint64_t nelements,
+                       csz_type type, const csz_options *options, const csz_value_range *range);
 
 /* Seconds of a clock that never goes back. */
 double csz_clock(void);

@@ -9,12 +9,17 @@
  * The sample depends on the number of elements alone, and what is kept of it on neither the order nor the
  * pieces in which values come, so every backend, thread count and memory limit gives the same answer.
  *
- * A false alarm stops a user's script, a miss may cost the field, so there are two rules.  Numbers that
+ * A false alarm stops a user's script, a miss may cost the field, so there are three rules.  Numbers that
  * people write for "missing" (-999, -9999, 99.9, -1000, -32768, 1e20, 9.97e36) need only stand clear of the
  * data: twice the largest magnitude, and as far off as the data are wide.  Any other number must exceed them
- * a millionfold.  Either way the other values must be a continuum, 16 distinct ones at least, which masks,
- * classes and fields of materials are not; beside 1e10 and more of the numbers above, 3 are enough.  These
- * need not even recur where they exceed all others a thousandfold.
+ * a millionfold, or else the bound must flatten them.  In every case the other values must be a continuum,
+ * 16 distinct ones at least, which masks, classes and fields of materials are not; beside 1e10 and more of
+ * the numbers above, 3 are enough.  These need not even recur where they exceed all others a thousandfold.
+ *
+ * The third rule is about numbers that nobody can foresee, as 12345 and 1e5.  A bound that resolves to half
+ * the width of the other values leaves one or two levels of them; where the number is ten times as large as
+ * all others, a tenth of the width is enough.  Sources of strength 1 and heated walls may look the same, so
+ * the number must recur in 1 of 1,000, and small ones are data unless they alone are negative.
  */
 #include "api/context.h"
 #include "core/bound.h"
@@ -31,6 +36,8 @@ enum {
     SAMPLE_MOST = 3500,
     SAMPLE_SHARE = 256,
     RARE = 4096,                         /* a value of less than one in so many does not count as recurring */
+    RARE_UNFORESEEN = 1000,              /* the same, of numbers that are suspected for the bound alone */
+    CLEAR_WIDTHS = 4,                    /* by so many widths of the other values such a number is off */
     CONTINUUM = 16,                      /* distinct values that are no fill values */
     FEW = 3,                             /* of them, where the fill values are vast */
     CANDIDATES_MAX = CSZ_WATCH_NENDS - 1 /* so that at either end a value remains that is none */
@@ -131,6 +138,8 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
     csz_status status = csz_options_copy(&o, sizeof o, options);
     if (status || !n) return status;
     const int has_fill = o.has_fill != 0;
+    watch->bound_mode = o.bound_mode;
+    watch->bound = o.bound;
     const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0, stride = stride_of(watch, nelements);
     uint64_t i = first / stride, at[BATCH];
     while (i * stride < first + n) {
@@ -228,12 +237,57 @@ static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t l
     return found;
 }
 
+/*
+ * The absolute bound, for values from low to high.  A target's may become as large as their range, so that is
+ * taken while it is sought.  0: there is none.
+ */
+static double bound_of(const csz_fill_watch *w, double low, double high) {
+    if (!(w->bound > 0 && w->bound <= DBL_MAX)) return 0;
+    if (w->bound_mode == CSZ_BOUND_ABS) return w->bound;
+    if (csz_is_ranged(w->bound_mode)) return csz_bound_resolve((int)w->bound_mode, w->bound, 1, low, high);
+    return csz_is_target(w->bound_mode) ? csz_range_width(low, high) : 0;
+}
+
+/* Whether the bound flattens the values from low to high, to which the suspect x does not belong. */
+static int flattens(double bound, double x, double low, double high) {
+    const double most = fmax(fabs(low), fabs(high)), width = high - low, gap = x > high ? x - high : low - x;
+    const int is_foreign = x == 0 || fabs(x) >= 99 || (x < 0 && low >= 0);
+    return is_foreign && gap >= CLEAR_WIDTHS * width && bound >= (fabs(x) >= 10 * most ? 0.1 : 0.5) * width;
+}
+
+/* One or two of the outermost values, without which the bound flattens all others; the fewest that do. */
+static suspects find_flattening(const csz_fill_watch *w, double bound, uint64_t least, int ncontinuum) {
+    for (int n = 1; n <= 2 && w->ndistinct - n >= ncontinuum; n++)
+        for (int nlow = n; nlow >= 0; nlow--) {
+            const int nhigh = n - nlow;
+            suspects s = {.low = w->low[nlow].value, .high = w->high[nhigh].value};
+            for (int i = 0; i < nlow; i++) s.value[s.n++] = w->low[i];
+            for (int i = 0; i < nhigh; i++) s.value[s.n++] = w->high[i];
+            int nclear = 0;
+            while (nclear < n && s.value[nclear].n >= least &&
+                   flattens(bound, s.value[nclear].value, s.low, s.high))
+                nclear++;
+            if (nclear == n) return s;
+        }
+    return (suspects){.n = 0};
+}
+
+/* Whether the sample has the end of the range that its suspects are at: of a value that does not recur it has
+ * one time in 60 at most. */
+static int has_ends(const csz_fill_watch *w, const suspects *s, const csz_value_range *range) {
+    for (int i = 0; i < s->n; i++)
+        if (s->value[i].value < s->low ? w->low[0].value != range->min : w->high[0].value != range->max)
+            return 0;
+    return s->n > 0;
+}
+
 int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type) {
     if (!watch || !range || !range->has_values || watch->is_exact) return 0;
     csz_fill_watch all = *watch;
     add_value(&all, range->min);
     add_value(&all, range->max);
-    if (!find_suspects(&all, type, 1, 1, 1).n) return 0;
+    const suspects flat = find_flattening(watch, bound_of(watch, range->min, range->max), 1, 2);
+    if (!has_ends(watch, &flat, range) && !find_suspects(&all, type, 1, 1, 1).n) return 0;
     memset(watch, 0, sizeof *watch);
     watch->is_exact = 1;
     return 1;
@@ -244,7 +298,11 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
     memset(suspect, 0, sizeof *suspect);
     if (!w || !w->n) return;
     const double n = (double)w->n;
-    const suspects s = find_suspects(w, type, w->n / RARE > 2 ? w->n / RARE : 2, CONTINUUM, FEW);
+    suspects s = find_suspects(w, type, w->n / RARE > 2 ? w->n / RARE : 2, CONTINUUM, FEW);
+    if (!s.n && w->nlow && !csz_is_target(w->bound_mode)) {
+        const double bound = bound_of(w, w->low[0].value, w->high[0].value);
+        s = find_flattening(w, bound, w->n / RARE_UNFORESEEN > 2 ? w->n / RARE_UNFORESEEN : 2, CONTINUUM);
+    }
     if (!s.n) return;
     csz_fill_count first = {0, 0}, second = {0, 0};
     for (int i = 0; i < s.n; i++) {
@@ -265,14 +323,13 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
     suspect->missing_share = (double)w->nmissing / n;
 }
 
-void csz_context_watch(csz_context *context, const void *data, uint64_t nelements, csz_type type,
-                       const csz_options *options, const csz_value_range *range) {
-    csz_fill_watch watch = {.n = 0};
-    memset(&context->suspect, 0, sizeof context->suspect);
-    if (csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options) != CSZ_OK) return;
-    if (csz_fill_watch_recount(&watch, range, type))
-        (void)csz_fill_watch_add(&watch, data, 0, nelements, type, nelements, options);
-    csz_fill_watch_result(&context->suspect, &watch, type);
+void csz_context_watch(csz_context *context, csz_fill_watch *watch, const void *data, uint64_t nelements,
+                       csz_type type, const csz_options *options, const csz_value_range *range) {
+    memset(watch, 0, sizeof *watch);
+    if (csz_fill_watch_add(watch, data, 0, nelements, type, nelements, options) == CSZ_OK &&
+        csz_fill_watch_recount(watch, range, type))
+        (void)csz_fill_watch_add(watch, data, 0, nelements, type, nelements, options);
+    csz_fill_watch_result(&context->suspect, watch, type);
 }
 
 void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect) {
