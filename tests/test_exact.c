@@ -64,6 +64,23 @@ static void every_shape_comes_back(void **state) {
 }
 
 /* Neighbours that differ by any number of bits: all widths, and differences that wrap. */
+/* Tiles of two rows of 2,048 and other shapes that few fields have. */
+static void flat_fields_come_back(void **state) {
+    (void)state;
+    for (int type = 0; type < 2; type++) {
+        const csz_type t = (csz_type)type;
+        const csz_field fields[] = {field_2d(t, 2, 5000),    field_2d(t, 3, 5000),
+                                    field_2d(t, 5000, 2),    field_3d(t, 2, 2, 3000),
+                                    field_3d(t, 3, 1500, 2), field_3d(t, 2000, 3, 2)};
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+            test_field s = sample_make(fields[i], SMOOTH, i);
+            csz_options o = exact_options();
+            assert_same(&s, &o);
+            sample_free(&s);
+        }
+    }
+}
+
 static void every_width_comes_back(void **state) {
     (void)state;
     rng r = rng_make(78);
@@ -205,6 +222,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_value_comes_back),
         cmocka_unit_test(every_shape_comes_back),
+        cmocka_unit_test(flat_fields_come_back),
         cmocka_unit_test(every_width_comes_back),
         cmocka_unit_test(integers_are_ordered_as_values),
         cmocka_unit_test(regions_and_frames_are_slices),

@@ -329,7 +329,7 @@ static void NAME(exact_restore)(csz_tile_work *w, const csz_tile_plan *plan, con
     const uint32_t tx = 1u << g->log2_t[2], plane = tx << g->log2_t[1];
     const int is_full = w->order == CSZ_ORDER_FULL;
     const U *code = w->exact.FIELD[3];
-    U *v = w->exact.FIELD[0], above[CSZ_TILE_N / 4];
+    U *v = w->exact.FIELD[0], *above = w->exact.FIELD[1]; /* of a row, half a tile at most */
     int adds_rows = tx < plane && w->order != CSZ_ORDER_X;
     if (g->rank == 3 && is_full && plane == 512) {
         NAME(spread)(v, code, w->bitmap, 3, NAME(SUM_SLICES));
