@@ -122,7 +122,9 @@ typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
     CSZ_BOUND_REL = 1,    /* |restored - original| <= bound * (max - min) */
     CSZ_BOUND_PSNR = 2,   /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
-    CSZ_BOUND_PWR = 3,    /* |restored - original| <= bound * |original|, or <= floor; bound is below 1 */
+    CSZ_BOUND_PWR = 3,    /* |restored - original| <= bound * |original|, or <= floor; bound is below 1.  One
+                             finer than 1.4e-6 in f32 or 1.1e-11 in f64 becomes CSZ_BOUND_EXACT, or with a floor
+                             CSZ_BOUND_ABS of that */
     CSZ_BOUND_EXACT = 4,  /* every value bit for bit; bound is 0 */
     CSZ_BOUND_RATIO = 64, /* bytes of the field over bytes of the archive >= bound */
     CSZ_BOUND_SIZE = 65   /* bytes of the archive <= bound */

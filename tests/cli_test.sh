@@ -802,6 +802,12 @@ done
 holds "-m pwr --floor verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2 --floor 1e-3 -p auto \
     --verify -f -o m.csz && '$csz' verify d3.f32 m.csz && '$csz' info m.csz"
 says "info tells a pointwise bound and its floor" '0.01 of each value, or 0.001 absolute' out.txt
+for floor in '' '--floor 1e-3'; do
+    "$csz" compress d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-9 $floor --verify -f -o m.csz >/dev/null 2>note.txt
+    "$csz" compress d3.f32 -t f32 -d 12x20x40 $([[ $floor ]] && echo --bound 1e-3 || echo -m exact) -f -o e.csz >/dev/null
+    holds "a share too fine for logarithms is exact, or the floor" cmp m.csz e.csz
+    says "which is noted" 'too fine for logarithms of f32' note.txt
+done
 holds "-m pwr has shares of values" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2 -f -o m.csz --verify &&
     '$csz' decompress m.csz -f -o m.raw && '$csz' verify d3.f32 m.csz"
 says "verify shows the largest error as one" 'largest error  0.00[0-9]* of its value, of 0.01 allowed, at \[.*; [0-9.e-]* absolute' out.txt

@@ -217,9 +217,11 @@ static int run(bench *b, const cli_arguments *arguments) {
     }
     if (status == CSZ_OK) status = csz_inspect(&info, sizeof info, b->archive, b->archive_nbytes);
     if (status == CSZ_OK) status = decompress_once(b);
-    if (status == CSZ_OK)
+    if (status == CSZ_OK) {
+        const csz_options held = cli_metrics_options(&info);
         status = csz_compare(&metrics, sizeof metrics, b->data, b->restored, &b->field,
-                             cli_metrics_bound(&info), b->options);
+                             cli_metrics_bound(&info), &held);
+    }
     if (status == CSZ_OK && (metrics.violations || cli_metrics_miss(miss, &metrics, &info))) {
         cli_progress_stop();
         if (!metrics.violations)

@@ -90,13 +90,14 @@ static csz_status verify_frame(compression *c, int worker, uint64_t i, const voi
     csz_frame frame;
     csz_metrics part;
     void *restored = c->workers.scratch[worker];
+    const csz_options options = cli_metrics_options(&c->info);
     csz_plan_frame(&frame, c->plan, i);
     csz_status status =
         csz_decompress_frame(c->workers.contexts[worker], restored, frame.values_nbytes, stored,
                              stored_nbytes, c->plan, i, NULL, NULL, &c->workers.options);
     if (status == CSZ_OK)
         status = cli_metrics_compare(&part, values, restored, c->source.field.type, &frame, &c->shape,
-                                     cli_metrics_bound(&c->info), &c->arguments->options);
+                                     cli_metrics_bound(&c->info), &options);
     if (status != CSZ_OK) return status;
     pthread_mutex_lock(&c->mutex);
     csz_metrics_join(&c->metrics, sizeof c->metrics, &part);
@@ -389,7 +390,8 @@ static void print_report(compression *c, const cli_output *output) {
         if (c->targeted)
             note_target(c, &info);
         else
-            cli_note_implausible(&c->source, &info, cli_range_width(&c->range, &c->watch));
+            cli_note_implausible(&c->source, &info, &c->arguments->options,
+                                 cli_range_width(&c->range, &c->watch));
         if (!cli_is_ranged(info.bound_mode) && !c->targeted)
             (void)check_fill(c); /* a note: every value keeps its bound */
     }

@@ -37,6 +37,16 @@ double cli_metrics_bound(const csz_info *info) {
     return info->bound_mode == CSZ_BOUND_PWR ? info->bound : info->bound_abs;
 }
 
+csz_options cli_metrics_options(const csz_info *info) {
+    csz_options options;
+    csz_options_init(&options);
+    options.has_fill = info->has_fill;
+    options.fill = info->fill;
+    options.bound_mode = info->bound_mode;
+    options.floor = info->floor;
+    return options;
+}
+
 void cli_metrics_init(csz_metrics *m) {
     const csz_metrics nothing = {.n = 0};
     *m = nothing;

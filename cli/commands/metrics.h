@@ -13,8 +13,9 @@ csz_status cli_metrics_compare(csz_metrics *part, const void *a, const void *b, 
 /* Of nothing, to which csz_metrics_join adds. */
 void cli_metrics_init(csz_metrics *metrics);
 
-/* What csz_compare holds an archive's values to, with the archive's mode and floor in the options. */
+/* What csz_compare holds an archive's values to, with these options. */
 double cli_metrics_bound(const csz_info *info);
+csz_options cli_metrics_options(const csz_info *info);
 
 /* The largest error as what the bound is of: absolute, or with CSZ_BOUND_PWR a share of the value. */
 double cli_metrics_error(const csz_metrics *metrics, csz_bound_mode mode);

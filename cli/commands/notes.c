@@ -13,7 +13,8 @@ double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch
     return watch->nlow ? watch->high[0].value - watch->low[0].value : 0;
 }
 
-void cli_note_implausible(const cli_source *source, const csz_info *info, double width) {
+void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
+                          double width) {
     const char *name = source->stream.name;
     char dims[CLI_DIMS_TEXT_NBYTES];
     if (source->ndim > CSZ_MAX_NDIM)
@@ -22,6 +23,14 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, double
     if (cli_path_has_suffix(name, source->field.type == CSZ_F32 ? ".f64" : ".f32"))
         cli_note("note: the values of %s were read as %s, unlike what its name says", name,
                  source->field.type == CSZ_F32 ? "f32" : "f64");
+    if (asked->bound_mode == CSZ_BOUND_PWR && info->bound_mode == CSZ_BOUND_EXACT)
+        cli_note("note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: %s is kept bit for bit",
+                 asked->bound, cli_type_names[info->field.type], name);
+    else if (asked->bound_mode == CSZ_BOUND_PWR && info->bound_mode == CSZ_BOUND_ABS)
+        cli_note(
+            "note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: every value of %s is kept "
+            "within the floor, %.9g",
+            asked->bound, cli_type_names[info->field.type], name, info->bound);
     if (cli_source_is_archive(source))
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",

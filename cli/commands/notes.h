@@ -9,7 +9,8 @@
 /* max - min of the range, or else what the sample tells of it; 0 where there are no values. */
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch);
 
-/* info: of the archive; width: of the values' range, 0 where it is not known. */
-void cli_note_implausible(const cli_source *source, const csz_info *info, double width);
+/* info: of the archive; asked: the options; width: of the values' range, 0 where it is not known. */
+void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
+                          double width);
 
 #endif

@@ -43,12 +43,7 @@ static int compare_frame(void *user, int worker, uint64_t i, void *in, size_t in
     csz_frame frame;
     csz_metrics part;
     csz_context *context = v->workers.contexts[worker];
-    csz_options options;
-    csz_options_init(&options);
-    options.has_fill = v->archive.info.has_fill;
-    options.fill = v->archive.info.fill;
-    options.bound_mode = v->archive.info.bound_mode;
-    options.floor = v->archive.info.floor;
+    const csz_options options = cli_metrics_options(&v->archive.info);
     csz_plan_frame(&frame, v->archive.plan, i);
     *out_nbytes = 0;
     double begin = cli_seconds_now();

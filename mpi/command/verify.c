@@ -22,8 +22,8 @@ int name_unverified(char unverified[PATH_MAX], const char *output) {
 typedef struct verification {
     raw_input *input;
     double bound;
-    const csz_options *options; /* the fill value */
-    csz_metrics metrics;        /* of this rank's box */
+    csz_options options; /* as the archive says */
+    csz_metrics metrics; /* of this rank's box */
 } verification;
 
 /* Restored values and their place in the field, held against the input's. */
@@ -38,7 +38,7 @@ static csz_status compare_run(void *user, uint64_t offset, void *restored, size_
         n = nbytes < PIECE_NBYTES ? nbytes : PIECE_NBYTES;
         const csz_field row = {v->input->source.field.type, 1, {n / size}};
         csz_status status = read_input(v->input, offset, piece, n);
-        if (!status) status = csz_compare(&metrics, sizeof metrics, piece, next, &row, v->bound, v->options);
+        if (!status) status = csz_compare(&metrics, sizeof metrics, piece, next, &row, v->bound, &v->options);
         if (status) return status;
         (void)csz_metrics_join(&v->metrics, sizeof v->metrics, &metrics);
     }
@@ -72,6 +72,7 @@ static int verify_archive(csz_metrics *all, verification *v, const char *unverif
     decoding.memory_limit = memory_limit;
     csz_status status = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, unverified);
     v->bound = status ? 0 : cli_metrics_bound(&info);
+    if (!status) v->options = cli_metrics_options(&info);
     begin_words();
     if (!status)
         status = csz_mpi_decompress_by(context, MPI_COMM_WORLD, compare_run, v, unverified, box, &decoding,
@@ -93,8 +94,8 @@ static int verify_archive(csz_metrics *all, verification *v, const char *unverif
 }
 
 int finish_verified(const char *unverified, const cli_arguments *a, csz_context *context, raw_input *input,
-                    const csz_mpi_box *box, const csz_options *options, uint64_t memory_limit) {
-    verification v = {.input = input, .options = options};
+                    const csz_mpi_box *box, uint64_t memory_limit) {
+    verification v = {.input = input};
     cli_metrics_init(&v.metrics);
     csz_metrics all;
     int result = verify_archive(&all, &v, unverified, a, context, box, memory_limit), error = 0;
@@ -111,7 +112,7 @@ int finish_verified(const char *unverified, const cli_arguments *a, csz_context 
     result = end_words(result);
     if (result == CLI_DONE && my_rank() == 0 && !a->quiet)
         printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g%s\n",
-               (unsigned long long)all.n, cli_metrics_error(&all, a->options.bound_mode), v.bound,
-               a->options.bound_mode == CSZ_BOUND_PWR ? ", as a share of its value" : "");
+               (unsigned long long)all.n, cli_metrics_error(&all, v.options.bound_mode), v.bound,
+               v.options.bound_mode == CSZ_BOUND_PWR ? ", as a share of its value" : "");
     return result;
 }

@@ -13,6 +13,6 @@ int name_unverified(char unverified[PATH_MAX], const char *output);
 /* Verifies the archive under its hidden name and gives it the output's, or removes it.  CLI_DONE, or the exit
  * status after the message. */
 int finish_verified(const char *unverified, const cli_arguments *a, csz_context *context, raw_input *input,
-                    const csz_mpi_box *box, const csz_options *options, uint64_t memory_limit);
+                    const csz_mpi_box *box, uint64_t memory_limit);
 
 #endif

@@ -17,6 +17,23 @@ csz_status csz_bound_check(const csz_options *o) {
     return o->bound > 0 && o->bound <= largest ? CSZ_OK : CSZ_ERROR_BOUND;
 }
 
+void csz_bound_settle(csz_options *o, csz_type type) {
+    const int is_f64 = type == CSZ_F64;
+    if (o->bound_mode != CSZ_BOUND_PWR ||
+        csz_pointwise_resolve(o->bound, is_f64, o->predictor == CSZ_PREDICTOR_LORENZO) > 0)
+        return;
+    if (csz_pointwise_resolve(o->bound, is_f64, 1) > 0) {
+        o->predictor = CSZ_PREDICTOR_LORENZO;
+        return;
+    }
+    o->bound_mode = o->floor > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT;
+    o->bound = o->floor;
+    o->floor = 0;
+    if (o->bound_mode == CSZ_BOUND_ABS) return;
+    o->workflow = CSZ_WORKFLOW_AUTO;
+    o->predictor = CSZ_PREDICTOR_LORENZO;
+}
+
 csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_options *options) {
     csz_geometry g;
     csz_options o;
@@ -222,6 +239,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (!status) status = csz_field_check(field);
     if (!status) status = csz_bound_check(&o);
     if (status) return status;
+    csz_bound_settle(&o, field->type);
     if (o.zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
 
     double start = csz_clock();

@@ -60,6 +60,13 @@ csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_o
 /* A finite bound above 0. */
 csz_status csz_bound_check(const csz_options *options);
 
+/*
+ * Of checked options and bounds: a pointwise bound that is finer than logarithms of the type.  The pyramid's
+ * are coarser, so Lorenzo may still hold it; else the floor is an absolute bound that holds it, and without
+ * one values are exact.
+ */
+void csz_bound_settle(csz_options *options, csz_type type);
+
 /* csz_compress where the options name a bound, not a target. */
 csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                                 const void *data, const csz_field *field, const csz_options *options);

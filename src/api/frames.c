@@ -89,6 +89,7 @@ static csz_status fill_plan(csz_plan *plan, const csz_field *field, const csz_op
     if (!status) status = csz_field_check(field);
     if (!status) status = range_check(range, o);
     if (status) return status;
+    csz_bound_settle(o, field->type);
     if (o->zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
     status = csz_header_plan(h, field, o);
     if (status) return status;
