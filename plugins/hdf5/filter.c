@@ -29,12 +29,23 @@ static const csz_h5_library unseen;
 
 #define CALLER __builtin_return_address(0) /* in a callback: code of the HDF5 that calls it */
 
+static void push_to(hid_t stack, const csz_h5_library *library, const char *function, unsigned line,
+                    const char *phrase, const char *detail) {
+    library->H5Epush2(stack, "csz/plugins/hdf5/filter.c", function, line, *library->H5E_ERR_CLS_g,
+                      *library->H5E_PLINE_g, *library->H5E_CANTFILTER_g, PHRASE_BEGIN "%s%s%s", phrase,
+                      detail ? ": " : "", detail ? detail : "");
+}
+
+/* HDF5 2.0 takes no line while it calls a filter, but it takes a whole stack. */
 static void push(const csz_h5_library *library, const char *function, unsigned line, const char *phrase,
                  const char *detail) {
-    if (library->H5Epush2 && library->H5E_ERR_CLS_g && library->H5E_PLINE_g && library->H5E_CANTFILTER_g)
-        library->H5Epush2(H5E_DEFAULT, "csz/plugins/hdf5/filter.c", function, line, *library->H5E_ERR_CLS_g,
-                          *library->H5E_PLINE_g, *library->H5E_CANTFILTER_g, PHRASE_BEGIN "%s%s%s", phrase,
-                          detail ? ": " : "", detail ? detail : "");
+    if (!library->H5Epush2) return; /* unseen */
+    push_to(H5E_DEFAULT, library, function, line, phrase, detail);
+    if (library->H5Eget_num(H5E_DEFAULT) > 0) return;
+    const hid_t stack = library->H5Ecreate_stack();
+    if (stack < 0) return;
+    push_to(stack, library, function, line, phrase, detail);
+    library->H5Eset_current_stack(stack); /* which closes it */
 }
 #define PUSH(library, phrase, detail) push((library), __func__, __LINE__, (phrase), (detail))
 
@@ -406,10 +417,27 @@ static csz_status find_suspect(csz_fill_suspect *suspect, const void *data, uint
 }
 
 /*
- * A chunk to an archive in fresh memory, NULL after the message.  Where the bound depends on the range and
- * the chunk seems to hold a fill value that neither the dataset nor the settings name, that value is taken
- * for one: the bound only becomes tighter, and without it the other values would be lost.
+ * Where the bound depends on the range and the chunk seems to hold a fill value that neither the dataset nor
+ * the settings name, that value is taken for one: the bound only becomes tighter, and without it the other
+ * values would be lost.  An archive has one fill value, so beside another the chunk is kept bit for bit.  To
+ * fail is no answer: HDF5 2.0 crashes at the program's end where a chunk of its cache cannot be written.
  */
+static csz_status name_forgotten(csz_options *options, const void *data, uint64_t nelements,
+                                 const csz_hdf5_chunk *chunk) {
+    csz_fill_suspect suspect;
+    csz_status status = find_suspect(&suspect, data, nelements, chunk, options);
+    if (status != CSZ_OK || !suspect.found) return status;
+    options->has_fill = 1;
+    options->fill = suspect.value;
+    status = find_suspect(&suspect, data, nelements, chunk, options);
+    if (status != CSZ_OK || !suspect.found) return status;
+    options->has_fill = 0;
+    options->bound_mode = CSZ_BOUND_EXACT;
+    options->bound = 0;
+    return CSZ_OK;
+}
+
+/* A chunk to an archive in fresh memory, NULL after the message. */
 static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library *library, const void *data,
                       uint64_t nelements, size_t nbytes, const csz_hdf5_chunk *chunk,
                       const csz_hdf5_settings *settings) {
@@ -424,28 +452,15 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         status = swapped ? CSZ_OK : CSZ_ERROR_MEMORY;
         data = swapped;
     }
-    const char *why = NULL;
-    const int is_watched = is_ranged(&options) && settings->fill != CSZ_HDF5_FILL_NONE;
-    for (int again = 0; status == CSZ_OK && is_watched; again = 1) {
-        csz_fill_suspect suspect;
-        status = find_suspect(&suspect, data, nelements, chunk, &options);
-        if (status != CSZ_OK || !suspect.found) break;
-        if (again) {
-            status = CSZ_ERROR_ARGUMENT;
-            why =
-                "several values mark what is missing, and the bound depends on the range: make them one, or "
-                "give an absolute bound";
-        }
-        options.has_fill = 1;
-        options.fill = suspect.value;
-    }
+    if (status == CSZ_OK && is_ranged(&options) && settings->fill != CSZ_HDF5_FILL_NONE)
+        status = name_forgotten(&options, data, nelements, chunk);
     if (status == CSZ_OK)
         status =
             compress_chunk(&archive, capacity, out_nbytes, library, context, data, nelements, chunk, options);
     free(swapped);
     keep_context(context);
     if (status == CSZ_OK) return archive;
-    PUSH(library, "a chunk cannot be compressed", why ? why : csz_status_string(status));
+    PUSH(library, "a chunk cannot be compressed", csz_status_string(status));
     if (archive) release(library, archive);
     return NULL;
 }

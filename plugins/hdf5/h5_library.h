@@ -18,7 +18,10 @@
 #define CSZ_H5_FUNCTIONS(X)  \
     X(H5allocate_memory)     \
     X(H5free_memory)         \
+    X(H5Ecreate_stack)       \
+    X(H5Eget_num)            \
     X(H5Epush2)              \
+    X(H5Eset_current_stack)  \
     X(H5Pget_chunk)          \
     X(H5Pget_filter2)        \
     X(H5Pget_filter_by_id2)  \
