@@ -28,10 +28,11 @@ typedef struct command_row {
 static const command_row commands[] = {
     {"compress", CLI_COMPRESS, CLI_MANY_PATHS, "compressing", cli_run_compress,
      "compress a field within an error bound",
-     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3 [-m NAME] [--floor A]\n"
-     "             [--size 10MB] [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]]\n"
-     "             [-b auto|cpu|cuda] [-j N] [--fill V] [--verify] [--no-metadata] [--memory-limit BYTES]\n"
-     "             [--json] [-f] [-q|-v]",
+     "csz compress IN... [-o OUT] [-r] -t f32|f64 -d 512x512x512 -e 1e-3\n"
+     "             [-m abs|rel|psnr|pwr|ratio|exact] [--floor A] [--size 10MB]\n"
+     "             [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b "
+     "auto|cpu|cuda]\n"
+     "             [-j N] [--fill V] [--verify] [--no-metadata] [--memory-limit BYTES] [--json] [-f] [-q|-v]",
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
      "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"

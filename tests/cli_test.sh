@@ -609,7 +609,7 @@ import array, random
 random.seed(3)
 values = [40 * random.random() for _ in range(64800)]
 marked = lambda marks: [m if (m := marks.get(i % 1000)) is not None else v for i, v in enumerate(values)]
-for name, marks in (("rare", {77: 1e20}), ("two", {5: 1e20, 7: -1e20, 8: -1e20}), ("near", {5: -9999, 7: -9998}), ("round", {5: 100, 6: 100})):
+for name, marks in (("rare", {77: 1e20}), ("two", {5: 1e20, 7: -1e20, 8: -1e20}), ("near", {5: -9999, 7: -9998}), ("six", {0: 1e20, 1: 1e20, 2: 1e20, 3: 1e21, 4: 1e22, 5: 1e23, 6: 1e24, 7: 1e25}), ("round", {5: 100, 6: 100})):
     array.array("f", marked(marks)).tofile(open(name + ".f32", "wb"))
 array.array("f", [v if i % 180 == 0 else 1e20 for i, v in enumerate(values)]).tofile(open("few.f32", "wb"))
 '
@@ -619,6 +619,8 @@ refuses 2 'few.f32 has 1e20 in about 99.4%.*--fill 1e20 if' "a field that is alm
     "$csz" compress few.f32 -d 180x360 -m psnr -e 60 -o forgotten2.csz
 refuses 2 'has -1e20 in about 0.2[0-9]*% and 1e20 in about 0.1[0-9]*% .*make them one' "two fill values" \
     "$csz" compress two.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
+refuses 2 'has 1e25 in about 0.1%, 1e24 in about 0.1% and more such numbers in some of its values, far' "six fill values" \
+    "$csz" compress six.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
 refuses 2 'has 1e20 in about 0.1%.*besides its fill value -1e20.*-m abs' "two fill values of which one is named" \
     "$csz" compress two.f32 -d 180x360 -m rel -e 1e-3 --fill -1e20 -o forgotten2.csz
 refuses 2 'has -9999 in about 0.1% and -9998 in about 0.1% ' "two fill values side by side" \
@@ -629,7 +631,7 @@ refuses 2 'has 1e20 in about 0.1%' "and a pipe" bash -c "cat rare.f32 | '$csz' c
 holds "100 is no fill value in f32" "$csz" compress round.f32 -d 180x360 -m rel -e 1e-3 -f -o forgotten.csz
 same_text "and gives no note" "" "$(cat err.txt)"
 absent "nothing is written of those" forgotten2.csz
-rm -f rare.f32 two.f32 near.f32 round.f32 few.f32
+rm -f rare.f32 two.f32 near.f32 six.f32 round.f32 few.f32
 python3 -c '
 import array, random
 random.seed(9)
@@ -684,6 +686,29 @@ holds "-m psnr -e 1e-3 is done" "$csz" compress d3.f32 -d 9600 -m psnr -e 1e-3 -
 says "with a note that says larger" '^csz: note: .* larger -e' err.txt
 holds "an absolute bound beyond the range is kept" "$csz" compress noise.f32 -d 2097152 -e 100 -f -o odd.csz
 says "with a note that says so" '^csz: note: the bound, 100, exceeds' err.txt
+holds "and so is one of half the range" "$csz" compress noise.f32 -d 2097152 -e "$(python3 -c '
+import array
+values = array.array("f", open("noise.f32", "rb").read())
+print(0.6 * (max(values) - min(values)))')" -f -o odd.csz
+says "with a note, too" '^csz: note: the bound, .*, exceeds half of what the values of noise.f32 span' err.txt
+for words in "bench d3.f32 -d 9600 -m rel -e 2" "bench d3.f32 -d 9600 -e 1e9" "analyze d3.f32 -d 9600 -m rel -e 2" "analyze d3.f32 -d 9600 -e 1e9" \
+    "analyze d3.f32 -d 9600 -m psnr -e 1" "hdf5 cdvals -m rel -e 2" "hdf5 cdvals -m psnr -e 1" "hdf5 cdvals --of d3.f32 -d 9600 -m rel -e 2"; do
+    # shellcheck disable=SC2086 # words
+    holds "csz $words is done" "$csz" $words
+    says "with its note" '^csz: note: the bound, .* may come back as one' err.txt
+done
+holds "cdvals of an ordinary bound" "$csz" hdf5 cdvals -m psnr -e 60
+same_text "gets no note" "" "$(cat err.txt)"
+"$csz" compress d3.f32 -d 9600 -e 1e-3 -f -q -o odd.csz
+holds "a name that says another type than the archive's is taken" "$csz" decompress odd.csz -o odd.f64
+says "with a note on the type" '^csz: note: the values in odd.f64 are f32' err.txt
+holds "and one that says that the output is an archive" "$csz" decompress odd.csz -o odd2.csz
+says "with a note that it is none" '^csz: note: odd2.csz holds raw values' err.txt
+cp d3.f32 CAPITAL.F32
+holds "a name in capitals tells the type, and dims may be joined by X" "$csz" compress CAPITAL.F32 -d 12X20x40 -e 1e-3 -q -f -o odd.csz
+same_text "without a note" "" "$(cat err.txt)"
+refuses 2 "bound '80dB' is in dB; give a PSNR as -m psnr -e 80" "a bound in dB" "$csz" compress d3.f32 -d 9600 -e 80dB -f -o odd.csz
+rm -f odd.f64 odd2.csz CAPITAL.F32
 holds "a constant field may have any bound" bash -c \
     "head -c 4000000 /dev/zero >zeros.f32 && '$csz' compress zeros.f32 -d 1000000 -e 100 -f -o odd.csz"
 same_text "and gets no note" "" "$(cat err.txt)"

@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "csz_analyze.h"
+#include "commands/notes.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "commands/report.h"
@@ -214,6 +215,18 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     cli_json_end(&json);
 }
 
+/* The range is known but for absolute bounds. */
+static void note_bounds(const csz_analysis *analyses, int n, const cli_field *field,
+                        const csz_options *options) {
+    csz_value_range range = {analyses->max >= analyses->min, analyses->min, analyses->max};
+    if (options->bound_mode == CSZ_BOUND_ABS)
+        (void)csz_range_add(&range, field->data, field->nelements, field->field.type, options);
+    for (int i = 0; range.has_values && i < n; i++)
+        if (cli_note_bound(options->bound_mode, analyses[i].bound, analyses[i].bound_abs, field->input.name,
+                           range.max - range.min))
+            return;
+}
+
 int cli_run_analyze(const cli_arguments *arguments) {
     static const double paper_bounds[] = {1e-2, 1e-3, 1e-4};
     const double *bounds = arguments->nbounds ? arguments->bounds : paper_bounds;
@@ -242,9 +255,11 @@ int cli_run_analyze(const cli_arguments *arguments) {
         cli_progress_stop();
         if (done != CSZ_OK)
             status = cli_fail_status(done, "analyse", field.input.name);
-        else if ((status = cli_input_check(&field.input)) == CLI_DONE)
+        else if ((status = cli_input_check(&field.input)) == CLI_DONE) {
+            note_bounds(analyses, n, &field, &options);
             report_all(analyses, n, &field, arguments, options.bound_mode, seconds,
                        arguments->exact ? csz_context_backend(context) : CSZ_BACKEND_CPU);
+        }
     }
     free(analyses);
     csz_context_destroy(context);

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "commands/metrics.h"
 #include "commands/fill.h"
+#include "commands/notes.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "commands/report.h"
@@ -235,6 +236,8 @@ static int run(bench *b, const cli_arguments *arguments) {
     if (status == CSZ_OK) status = measure(&decompress, b, decompress_once, arguments->repeat);
     cli_progress_stop();
     if (status != CSZ_OK) return cli_fail_status(status, "measure", cli_input_name(arguments->paths[0]));
+    (void)cli_note_bound(info.bound_mode, info.bound, info.bound_abs, cli_input_name(arguments->paths[0]),
+                         metrics.max - metrics.min);
     print_report(arguments, b, &info, &metrics, &compress, &decompress);
     return CLI_DONE;
 }

@@ -7,14 +7,17 @@
 int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *arguments, csz_type type,
                    const char *name) {
     char value[CLI_NUMBER_TEXT_NBYTES], other[CLI_NUMBER_TEXT_NBYTES], fill[CLI_NUMBER_TEXT_NBYTES];
-    char second[64] = "", what[256];
+    char second[96] = "", what[256];
     const csz_options *options = &arguments->options;
     if (!suspect->found || arguments->fill_choice == CLI_FILL_NONE) return CLI_DONE;
     if (options->bound_mode == CSZ_BOUND_EXACT) return CLI_DONE; /* nothing can be lost */
     cli_number_text(value, suspect->value, type);
     cli_number_text(other, suspect->other, type);
     cli_number_text(fill, options->fill, type);
-    if (suspect->found > 1)
+    if (suspect->found > 2)
+        snprintf(second, sizeof second, ", %s in about %.3g%% and more such numbers in some", other,
+                 100 * suspect->other_share);
+    else if (suspect->found > 1)
         snprintf(second, sizeof second, " and %s in about %.3g%%", other, 100 * suspect->other_share);
     snprintf(what, sizeof what,
              "has %s in about %.3g%%%s of its values, far outside the others (%.4g to %.4g)", value,

@@ -9,6 +9,7 @@
 #include "csz_hdf5.h"
 #include "hdf5/h5file.h"
 #include "terminal/json.h"
+#include "commands/notes.h"
 #include "terminal/message.h"
 
 #include <stdio.h>
@@ -110,6 +111,9 @@ static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, co
     asked.bound_mode = settings->bound_mode;
     asked.bound = settings->bound;
     if (status == CSZ_OK) status = csz_range_bound(&settings->bound, &range, &asked);
+    if (status == CSZ_OK)
+        (void)cli_note_bound(asked.bound_mode, asked.bound, settings->bound, field->input.name,
+                             range.max - range.min);
     settings->bound_mode = CSZ_BOUND_ABS;
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "find the range of", field->input.name);
 }
@@ -152,6 +156,18 @@ static int resolve(csz_hdf5_settings *settings, const cli_arguments *arguments) 
     }
     cli_field_release(&field);
     return status;
+}
+
+/* Of a bound that refers to ranges that nobody knows yet. */
+static void note_bound(const csz_options *options) {
+    const csz_value_range unit = {1, 0, 1};
+    double share = 0;
+    if (cli_is_ranged(options->bound_mode) && csz_range_bound(&share, &unit, options) == CSZ_OK &&
+        share >= 0.5)
+        cli_note("note: the bound, -m %s -e %.9g, is %.4g times the range: all values may come back as one; "
+                 "give a %s -e",
+                 cli_mode_names[options->bound_mode], options->bound, share,
+                 options->bound_mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
 }
 
 static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings *settings) {
@@ -210,7 +226,10 @@ static int run_cdvals(int argc, char **argv) {
                     : arguments.fill_choice == CLI_FILL_NONE ? CSZ_HDF5_FILL_NONE
                                                              : CSZ_HDF5_FILL_DATASET;
     settings.fill_value = arguments.options.fill;
-    if (arguments.field_path) status = resolve(&settings, &arguments);
+    if (arguments.field_path)
+        status = resolve(&settings, &arguments);
+    else
+        note_bound(&arguments.options);
     if (status != CLI_DONE) return status;
     size_t n = csz_hdf5_pack(words, &settings);
     if (settings.is_exact) n = 1; /* no word would do; one can be shown */

@@ -13,6 +13,21 @@ double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch
     return watch->nlow ? watch->high[0].value - watch->low[0].value : 0;
 }
 
+int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width) {
+    if (mode == CSZ_BOUND_PWR || !(width > 0) || !(bound_abs >= 0.5 * width)) return 0;
+    if (mode == CSZ_BOUND_ABS)
+        cli_note("note: the bound, %.9g, exceeds %swhat the values of %s span, about %.4g: all may come back "
+                 "as one; give a smaller -e, or -m rel for a share of the range",
+                 bound, bound_abs >= width ? "" : "half of ", name, width);
+    else
+        cli_note(
+            "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
+            "one; give a %s -e",
+            cli_mode_names[mode], bound, bound_abs, name, width,
+            mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
+    return 1;
+}
+
 void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
                           double width) {
     const char *name = source->stream.name;
@@ -35,18 +50,8 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",
                  name);
-    else if (cli_is_ranged(info->bound_mode) && width > 0 && info->bound_abs >= 0.5 * width)
-        cli_note(
-            "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
-            "one; give a %s -e",
-            cli_mode_names[info->bound_mode], info->bound, info->bound_abs, name, width,
-            info->bound_mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
-    else if (info->bound_mode == CSZ_BOUND_ABS && width > 0 && info->bound_abs >= width)
-        cli_note(
-            "note: the bound, %.9g, exceeds what the values of %s span, about %.4g: all may come back as "
-            "one; give a smaller -e, or -m rel for a share of the range",
-            info->bound, name, width);
-    else if (info->nbytes_field >= WORTH_A_NOTE && info->nbytes_archive >= info->nbytes_field)
+    else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, name, width) &&
+             info->nbytes_field >= WORTH_A_NOTE && info->nbytes_archive >= info->nbytes_field)
         cli_note("note: the archive is as large as %s: the bound is finer than its values; -m exact keeps "
                  "every bit "
                  "and may be smaller",

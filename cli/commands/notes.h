@@ -9,6 +9,10 @@
 /* max - min of the range, or else what the sample tells of it; 0 where there are no values. */
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch);
 
+/* 1 after a note: the bound is half of what the values span, or more, so that all may come back as one.
+ * name: of the field. */
+int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width);
+
 /* info: of the archive; asked: the options; width: of the values' range, 0 where it is not known. */
 void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
                           double width);

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ const char *cli_input_name(const char *path) { return cli_path_is_stdio(path) ? 
 
 int cli_path_has_suffix(const char *path, const char *suffix) {
     size_t n = strlen(path), m = strlen(suffix);
-    return n >= m && strcmp(path + n - m, suffix) == 0;
+    return n >= m && strcasecmp(path + n - m, suffix) == 0;
 }
 
 int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes) {

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     MPI = CLI_MPI_COMPRESS | CLI_MPI_DECOMPRESS,
@@ -58,23 +59,23 @@ static int apply_dims(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
-/* "1%" and the like: a number and a percent sign. */
-static int is_percentage(double *share, const char *text) {
+/* "1%", "80dB" and the like: a number and a unit. */
+static int has_unit(double *value, const char *text, const char *unit) {
     char number[32];
-    const size_t n = strlen(text);
-    if (n < 2 || n > sizeof number || text[n - 1] != '%') return 0;
-    memcpy(number, text, n - 1);
-    number[n - 1] = '\0';
-    if (!cli_parse_double(share, number)) return 0;
-    *share /= 100;
-    return 1;
+    const size_t n = strlen(text), m = strlen(unit);
+    if (n <= m || n - m >= sizeof number || strcasecmp(text + n - m, unit) != 0) return 0;
+    memcpy(number, text, n - m);
+    number[n - m] = '\0';
+    return cli_parse_double(value, number);
 }
 
 static int apply_bound(cli_arguments *arguments, const char *value) {
     double bound;
-    if (is_percentage(&bound, value))
+    if (has_unit(&bound, value, "%"))
         return cli_fail_usage("bound '%s' is a percentage; give a share of the value range as -m rel -e %.9g",
-                              value, bound);
+                              value, bound / 100);
+    if (has_unit(&bound, value, "dB"))
+        return cli_fail_usage("bound '%s' is in dB; give a PSNR as -m psnr -e %.9g", value, bound);
     if (!cli_parse_double(&bound, value))
         return cli_fail_usage("bound '%s' is no number that fits f64; give one above 0, such as -e 1e-3",
                               value);

@@ -107,7 +107,8 @@ int cli_parse_dims(csz_field *field, int *ngiven, const char *text) {
         }
         dims[field->ndim++] = n;
         if (*text == '\0') return is_too_large ? -1 : 1;
-        if (*text++ != separator) return 0;
+        if (*text != separator && !(separator == 'x' && *text == 'X')) return 0;
+        text++;
     }
 }
 

@@ -111,8 +111,8 @@ int finish_verified(const char *unverified, const cli_arguments *a, csz_context 
     }
     result = end_words(result);
     if (result == CLI_DONE && my_rank() == 0 && !a->quiet)
-        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g%s\n",
+        printf("verified: bound kept by all %llu elements, largest error %.9g of %.9g%s, PSNR %.2f dB\n",
                (unsigned long long)all.n, cli_metrics_error(&all, v.options.bound_mode), v.bound,
-               v.options.bound_mode == CSZ_BOUND_PWR ? ", as a share of its value" : "");
+               v.options.bound_mode == CSZ_BOUND_PWR ? " as a share of its value" : "", all.psnr);
     return result;
 }

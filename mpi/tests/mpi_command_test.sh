@@ -21,6 +21,7 @@ for bound in "abs 1e-2" "rel 1e-3" "psnr 60"; do
         "$build/csz-mpi-forged" compress field -t f32 -d 70x300x200 -m "$1" -e "$2" --verify -o refused
     holds "nothing was written" test ! -e refused
     holds "csz-mpi --verify and $bound" mpi 3 "$build/csz-mpi" compress field -t f32 -d 70x300x200 -m "$1" -e "$2" --verify -o kept.csz -f
+    says "with its PSNR" '^verified: .* PSNR [0-9]+\.[0-9]+ dB$' out.txt
 done
 if [[ -e $build/libfault_shim.so ]]; then
     # Long reads alone count: the input's, then those of verifying.  The first gives another value than the second: what was written is not what verifying

@@ -184,7 +184,7 @@ def _bound_or_target(
             raise _errors.BoundError("exact=True keeps every bit; give no bound and no target with it")
         return _library.EXACT, 0.0
     targets = [(mode, value) for mode, value in (("ratio", ratio), ("size", size)) if value is not None]
-    if not targets and any(value is not None for value in (abs, rel, psnr, pwr)):
+    if not targets and sum(value is not None for value in (abs, rel, psnr, pwr)) == 1:
         mode, bound = bound_of(abs, rel, psnr, pwr)
         return BOUND_MODES.index(mode), bound
     if len(targets) != 1 or any(value is not None for value in (abs, rel, psnr, pwr)):
@@ -266,6 +266,8 @@ def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any]
         return False
     text, other = (str(dtype.type(value)).replace("+", "") for value in (suspect.value, suspect.other))
     also = f" and {other} in about {100 * suspect.other_share:.3g}%" if suspect.found > 1 else ""
+    if suspect.found > 2:
+        also = f",{also[4:]} and more such numbers in some"
     advice = f"give fill={text} if it marks missing values, or fill='none' if it is data"
     if suspect.found > 1:
         advice = "make them one and give that as fill if they mark missing values, or give fill='none' if they are data"
@@ -431,22 +433,34 @@ def compress(
         threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
-    _warn_of_bound(array, archive, abs, rel, fill)
+    _warn_of_bound(array, archive, abs, rel, psnr, fill)
+    if isinstance(archive, bytes) and _starts_as_archive(array):
+        warnings.warn_explicit("the array holds the bytes of an archive, compressed as numbers: give those to csz.decompress", UserWarning, *outside())
     return archive
 
 
-def _warn_of_bound(array: Any, archive: Any, abs: float | None, rel: float | None, fill: Fill) -> None:
-    """Warns of a bound so large that all values may come back as one, where the archive is so small that it looks so."""
-    if rel is not None and rel >= 0.5:
-        text = f"rel={rel:g} allows errors of {rel:g} times the range"
-    elif abs is not None and isinstance(archive, bytes) and getattr(array, "nbytes", 0) > 1000 * len(archive):
-        limits = _range_of(array, named_fill(fill))
-        if limits is None or limits[0] == limits[1] or abs < limits[1] - limits[0]:
+def _starts_as_archive(array: Any) -> bool:
+    start, info = np.asarray(array).flat[: _library.HEADER_MAX_NBYTES].tobytes(), _library.Info()
+    return bool(lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(start), c.c_void_p), len(start)) == 0)
+
+
+def _warn_of_bound(array: Any, archive: Any, abs: float | None, rel: float | None, psnr: float | None, fill: Fill) -> None:
+    """Warns of a bound so large, from half the range on, that all values may come back as one."""
+    share = rel if rel is not None else 0 if psnr is None else 10 ** (-psnr / 20)
+    if share >= 0.5:
+        text = f"rel={rel:g} allows errors of {rel:g} times the range" if rel is not None else f"psnr={psnr:g} allows errors of {share:.3g} times the range"
+    elif abs is not None and isinstance(archive, bytes) and hasattr(array, "shape"):
+        # First of some values: to look at all takes as long as compressing.
+        few = array[tuple(slice(None, None, max(1, n // 16)) for n in array.shape)]
+        limits = _range_of(few, named_fill(fill))
+        if limits is not None and limits[0] < limits[1] and 2 * abs >= limits[1] - limits[0]:
+            limits = _range_of(array, named_fill(fill))
+        if limits is None or limits[0] == limits[1] or 2 * abs < limits[1] - limits[0]:
             return
-        text = f"abs={abs:g} exceeds what the values span, {limits[1] - limits[0]:.4g}"
+        text = f"abs={abs:g} exceeds {'' if abs >= limits[1] - limits[0] else 'half of '}what the values span, {limits[1] - limits[0]:.4g}"
     else:
         return
-    warnings.warn_explicit(f"{text}: all may come back as one; give a smaller bound", UserWarning, *outside())
+    warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else 'smaller bound'}", UserWarning, *outside())
 
 
 def compress_quietly(

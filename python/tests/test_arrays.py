@@ -271,10 +271,18 @@ class Options(unittest.TestCase):
 class ImplausibleBound(unittest.TestCase):
     def test_a_warning_names_it(self):
         field = smooth((800, 1000))
-        for bound, says in (({"rel": 2}, r"^rel=2 allows errors of 2 times the range"), ({"abs": 1e6}, r"^abs=1e\+06 exceeds what the values span")):
+        half = 0.6 * float(np.ptp(field))
+        for bound, says in (({"rel": 2}, r"^rel=2 allows errors of 2 times the range"), ({"abs": 1e6}, r"^abs=1e\+06 exceeds what the values span"),
+                            ({"abs": half}, "exceeds half of what the values span"), ({"psnr": 1}, "^psnr=1 allows errors of 0.891 times .*larger PSNR")):
             with self.assertWarnsRegex(UserWarning, says) as caught:
                 csz.compress(field, **bound)
             self.assertEqual(caught.filename, __file__)
+
+    def test_an_archive_again(self):
+        archive = csz.compress(smooth((100, 200)), abs=1e-3)
+        with self.assertWarnsRegex(UserWarning, "holds the bytes of an archive") as caught:
+            csz.compress(np.frombuffer(archive[: len(archive) // 4 * 4], "f4"), abs=1e-3)
+        self.assertEqual(caught.filename, __file__)
 
     def test_others_pass(self):
         with warnings.catch_warnings():

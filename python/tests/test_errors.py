@@ -56,6 +56,7 @@ class Errors(unittest.TestCase):
         self.fails(csz.ArgumentError, "threads", csz.compress, field, abs=1, threads=2**40)
         self.fails(csz.ArgumentError, "threads", csz.compress, field, abs=1, threads=1.5)
         self.fails(csz.ArgumentError, "zstd", csz.compress, field, abs=1, zstd=23)
+        self.fails(csz.BoundError, "abs=, rel=, psnr=, pwr=, ratio=, size= and exact=True", csz.compress, field, abs=1, rel=1)
         for bad in ("nothing", True):
             self.fails(csz.ArgumentError, "fill is a number", csz.compress, field, abs=1, fill=bad)
         self.fails(csz.ArgumentError, "like", csz.compress, field, abs=1, like=3)

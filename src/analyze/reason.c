@@ -105,7 +105,9 @@ static void put_suspect(char *text, const csz_fill_suspect *s, csz_type type) {
     number_text(value, s->value, type);
     put(text, "the field has %s in about %.3g%%", value, 100 * s->share);
     if (s->found > 1)
-        put(text, " and %s in about %.3g%%", number_text(other, s->other, type), 100 * s->other_share);
+        put(text, "%s %s in about %.3g%%", s->found > 2 ? "," : " and", number_text(other, s->other, type),
+            100 * s->other_share);
+    if (s->found > 2) put(text, " and more such numbers in some");
     put(text,
         " of its values, far outside the others (%.4g to %.4g); give --fill %s, or fill=%s, if it marks "
         "missing values; ",
