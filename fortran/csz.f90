@@ -44,7 +44,8 @@ module csz
         integer :: nlevels = 1                ! levels below this have previews; 1: none
     end type
 
-    ! csz_compress(archive, field, status, abs | rel | psnr | pwr [, fill, predictor, zstd_level, threads])
+    ! csz_compress(archive, field, status, abs | rel | psnr | pwr [, floor] | exact [, fill, predictor,
+    ! zstd_level, threads]): exactly one bound, or exact=.true.
     interface csz_compress
         module procedure compress_f32, compress_f64
     end interface
@@ -76,6 +77,9 @@ module csz
         real(c_double) :: bound
         integer(c_int) :: predictor, backend, threads, zstd_level, has_fill
         real(c_double) :: fill
+        type(c_ptr) :: metadata
+        integer(c_size_t) :: metadata_nbytes
+        real(c_double) :: floor
     end type
 
     type, bind(C) :: c_decompress_options
@@ -183,41 +187,48 @@ contains
 
     ! ---- compressing ----
 
-    subroutine compress_f32(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr)
+    subroutine compress_f32(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
+                            floor, exact)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real32), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr
+        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
+        logical, intent(in), optional :: exact
         call compress(archive, c_loc(field), field_of(0, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads, pwr)
+                      fill, predictor, zstd_level, threads, pwr, floor, exact)
     end subroutine
 
-    subroutine compress_f64(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr)
+    subroutine compress_f64(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
+                            floor, exact)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real64), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr
+        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
+        logical, intent(in), optional :: exact
         call compress(archive, c_loc(field), field_of(1, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads, pwr)
+                      fill, predictor, zstd_level, threads, pwr, floor, exact)
     end subroutine
 
-    subroutine compress(archive, data, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr)
+    subroutine compress(archive, data, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
+                            floor, exact)
         integer(int8), allocatable, intent(out) :: archive(:)
         type(c_ptr), intent(in) :: data
         type(c_field), intent(in) :: field
         integer, intent(out) :: status
-        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr
+        real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
+        logical, intent(in), optional :: exact
         integer(int8), allocatable :: room(:)
         integer(c_size_t) :: capacity, nbytes
         type(c_options) :: options
         type(c_ptr) :: context
         integer :: failed
         call c_options_init(options, c_sizeof(options))
-        call bound_set(options%bound_mode, options%bound, status, abs, rel, psnr, pwr)
+        call bound_set(options%bound_mode, options%bound, status, abs, rel, psnr, pwr, exact)
         if (status /= csz_ok) return
+        if (present(floor)) options%floor = floor
         if (present(fill)) then
             options%has_fill = 1
             options%fill = fill
@@ -470,9 +481,9 @@ contains
 
     ! The parameters of the HDF5 filter csz_hdf5_filter_id, for nf90_def_var_filter and h5pset_filter_f.
     ! Exactly one of abs, rel, psnr and pwr is given, and positive; else the parameters are empty, and the filter
-    ! keeps every bit.
-    function csz_hdf5_parameters(abs, rel, psnr, pwr) result(words)
-        real(real64), intent(in), optional :: abs, rel, psnr, pwr
+    ! keeps every bit.  floor, with pwr: an absolute error that any value may have.
+    function csz_hdf5_parameters(abs, rel, psnr, pwr, floor) result(words)
+        real(real64), intent(in), optional :: abs, rel, psnr, pwr, floor
         integer(c_int), allocatable :: words(:)
         real(real64) :: bound
         integer(int64) :: bits
@@ -484,6 +495,10 @@ contains
         if (.not. bound > 0) return
         bits = transfer(bound, bits)
         words = [mode, int_of(iand(bits, int(z'FFFFFFFF', int64))), int_of(ishft(bits, -32))]
+        if (.not. present(floor)) return
+        bits = transfer(floor, bits)
+        words = [mode + 1024, words(2:3), 0, 0, 0, 0, int_of(iand(bits, int(z'FFFFFFFF', int64))), &
+                 int_of(ishft(bits, -32))]
     end function
 
     ! The 32 bits of a word as a signed integer.
@@ -494,16 +509,21 @@ contains
 
     ! ---- shared by the above ----
 
-    ! Exactly one bound is given.
-    subroutine bound_set(mode, bound, status, abs, rel, psnr, pwr)
+    ! Exactly one bound is given, or exact.
+    subroutine bound_set(mode, bound, status, abs, rel, psnr, pwr, exact)
         integer(c_int), intent(out) :: mode
         real(c_double), intent(out) :: bound
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, pwr
+        logical, intent(in), optional :: exact
+        logical :: is_exact
         mode = 0
         bound = 0
         status = csz_ok
-        if (count([present(abs), present(rel), present(psnr), present(pwr)]) /= 1) status = csz_error_argument
+        is_exact = .false.
+        if (present(exact)) is_exact = exact
+        if (count([present(abs), present(rel), present(psnr), present(pwr), is_exact]) /= 1) status = csz_error_argument
+        if (is_exact) mode = 4
         if (present(abs)) bound = abs
         if (present(rel)) then
             mode = 1

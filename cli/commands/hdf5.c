@@ -12,6 +12,7 @@
 #include "commands/notes.h"
 #include "terminal/message.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +21,14 @@ enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
     printf(
-        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--var T=0.01abs,q=1e-4rel] "
+        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [--var "
+        "T=0.01abs,q=1e-4rel] "
         "[--skip "
         "NAME]\n"
         "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|auto|none] [--dry-run] [--json] "
         "[-f] "
         "[-q]\n"
-        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [-p lorenzo|pyramid|auto] "
+        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto] "
         "[-w auto|huffman|rle|rle+vle]\n"
         "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
         "[--json]\n"
@@ -72,6 +74,7 @@ static void print_settings(const csz_hdf5_settings *settings) {
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
            cli_number_text(bound, settings->bound, CSZ_F64),
            cli_is_ranged(settings->bound_mode) ? ", in each chunk by its own range" : "");
+    if (settings->floor > 0) printf("floor        %s\n", cli_number_text(bound, settings->floor, CSZ_F64));
     printf("predictor    %s\n", cli_name_of(settings->predictor, cli_predictor_names));
     printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
     printf("fill value   %s\n", settings->fill == CSZ_HDF5_FILL_DATASET ? "the dataset's"
@@ -86,6 +89,7 @@ static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
     cli_json_string(json, "bound_mode",
                     settings->is_exact ? "exact" : cli_name_of(settings->bound_mode, cli_mode_names));
     cli_json_double(json, "bound", settings->bound);
+    cli_json_double(json, "floor", settings->floor > 0 ? settings->floor : NAN);
     cli_json_string(json, "predictor", cli_name_of(settings->predictor, cli_predictor_names));
     cli_json_string(json, "workflow", cli_name_of(settings->workflow, cli_workflow_names));
     cli_json_string(json, "fill",
@@ -218,6 +222,7 @@ static int run_cdvals(int argc, char **argv) {
     csz_hdf5_settings_init(&settings);
     settings.bound_mode = arguments.options.bound_mode;
     settings.bound = arguments.options.bound;
+    settings.floor = arguments.options.floor;
     settings.is_exact = settings.bound_mode == CSZ_BOUND_EXACT;
     settings.workflow = arguments.options.workflow;
     settings.predictor = arguments.options.predictor;
@@ -304,7 +309,7 @@ static int run_decode(int argc, char **argv) {
                               arguments.paths[0]);
     const char *wrong = csz_hdf5_unpack(&settings, words, (size_t)n);
     if (wrong) return cli_fail("these are no cd_values of the filter: %s; see csz hdf5 --help", wrong);
-    int has_chunk = n > CSZ_HDF5_USER_VALUES;
+    int has_chunk = csz_hdf5_is_complete(words, (size_t)n);
     wrong = has_chunk ? csz_hdf5_unpack_chunk(&chunk, words, (size_t)n) : NULL;
     if (wrong) return cli_fail("these are no cd_values of the filter: %s; see csz hdf5 --help", wrong);
     if (arguments.json) {

@@ -372,7 +372,7 @@ static const option_row rows[] = {
      "-e, all bits kept"},
     {CLI_ANALYZE, 'm', "mode", NULL, "abs|rel|psnr|pwr", apply_mode,
      "meaning of the bound: absolute (default), times (max - min), PSNR, times each |value|"},
-    {BOUNDED | CLI_COMPARE, 0, "floor", NULL, "A", apply_floor,
+    {BOUNDED | CLI_COMPARE | CLI_HDF5 | CLI_REPACK, 0, "floor", NULL, "A", apply_floor,
      "with -m pwr: values may also have this absolute error, which makes small ones cheaper"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
@@ -543,7 +543,8 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         return cli_fail_usage("compare has no -m %s; it shows the largest error over the range and the PSNR; "
                               "give --bound an absolute one",
                               cli_mode_names[arguments->options.bound_mode]);
-    if (arguments->options.floor > 0 && arguments->options.bound_mode != CSZ_BOUND_PWR)
+    if (arguments->options.floor > 0 && arguments->options.bound_mode != CSZ_BOUND_PWR &&
+        !arguments->nvars) /* of repack, which may have variables with a pointwise bound */
         return cli_fail_usage("--floor belongs to a pointwise bound; give it with -m pwr");
     if (arguments->options.bound_mode == CSZ_BOUND_PWR && arguments->has_bound) {
         for (int i = 0; i < arguments->nbounds; i++)

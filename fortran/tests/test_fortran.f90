@@ -74,6 +74,15 @@ contains
         call csz_compress(archive, c3, status, pwr=1e-3_real64)
         call csz_decompress(d3, archive, status)
         call check(status == csz_ok .and. all(abs(c3 - d3) <= 1.000001e-3_real64*abs(c3)), 'real64, pointwise')
+        call csz_compress(archive, c3, status, pwr=1e-3_real64, floor=1e-2_real64)
+        call csz_decompress(d3, archive, status)
+        call check(status == csz_ok .and. all(abs(c3 - d3) <= max(1.000001e-3_real64*abs(c3), 1e-2_real64)) .and. &
+                   any(abs(c3 - d3) > 1.000001e-3_real64*abs(c3)), 'real64, pointwise with a floor')
+        call csz_compress(archive, c3, status, exact=.true.)
+        call csz_decompress(d3, archive, status)
+        call check(status == csz_ok .and. all(c3 == d3), 'real64, exact')
+        call csz_compress(archive, c3, status, exact=.true., abs=bound)
+        call check(status == csz_error_argument, 'exact beside a bound is refused')
         ! not contiguous, both ways
         call csz_compress(archive, a3(::2, :, ::3), status, abs=bound)
         b3 = 7
@@ -182,5 +191,7 @@ contains
             iand(int(words(3), int64), int(z'FFFFFFFF', int64))
         close (10)
         call check(size(csz_hdf5_parameters()) == 0, 'no bound, no words')
+        words = csz_hdf5_parameters(pwr=0.5_real64, floor=1._real64)
+        call check(all(words == [1027, 0, 1071644672, 0, 0, 0, 0, 0, 1072693248]), 'words of a floor')
     end subroutine
 end program

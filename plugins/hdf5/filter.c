@@ -124,7 +124,7 @@ static const char *take_settings(csz_hdf5_settings *settings, csz_hdf5_chunk *ch
         return "its settings cannot be read";
     const char *wrong = csz_hdf5_unpack(settings, words, n < MOST_USER_WORDS ? n : MOST_USER_WORDS);
     if (wrong || take_type(chunk, library, type)) return wrong;
-    if (n > CSZ_HDF5_USER_VALUES) {
+    if (csz_hdf5_is_complete(words, n)) {
         csz_hdf5_settings_init(settings);
         settings->is_exact = 1;
     }
@@ -170,9 +170,9 @@ static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
  */
 static herr_t leave_out(const csz_h5_library *library, hid_t dcpl, const csz_hdf5_settings *settings) {
     unsigned words[CSZ_HDF5_USER_VALUES];
-    csz_hdf5_pack(words, settings);
-    return library->H5Pmodify_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_OPTIONAL, CSZ_HDF5_USER_VALUES,
-                                     words);
+    (void)csz_hdf5_pack(words, settings);
+    const size_t n = settings->floor > 0 ? CSZ_HDF5_USER_VALUES : CSZ_HDF5_FLOOR_VALUE;
+    return library->H5Pmodify_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_OPTIONAL, n, words);
 }
 
 /* What a chunk of floats is besides its type, for the words that set_local adds.  NULL or what is wrong. */
@@ -331,6 +331,7 @@ static void set_options(csz_options *options, const csz_hdf5_settings *settings,
     csz_options_init(options);
     options->bound_mode = settings->is_exact ? CSZ_BOUND_EXACT : settings->bound_mode;
     options->bound = settings->bound;
+    options->floor = settings->floor;
     options->workflow = settings->workflow;
     options->predictor = settings->predictor;
     options->backend = CSZ_BACKEND_CPU;

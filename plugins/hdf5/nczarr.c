@@ -106,6 +106,13 @@ static int take_member(csz_hdf5_settings *settings, int *n_bounds, const member 
     double number;
     if (strcmp(m->key, "id") == 0) return m->is_text && strcmp(m->value, "csz") == 0;
     if (strcmp(m->key, "zstd") == 0) return !m->is_text;
+    if (strcmp(m->key, "exact") == 0) {
+        settings->is_exact = 1;
+        ++*n_bounds;
+        return !m->is_text && strcmp(m->value, "true") == 0;
+    }
+    if (strcmp(m->key, "floor") == 0)
+        return take_number(&settings->floor, m) && settings->floor > 0 && isfinite(settings->floor);
     if (find_name(&index, m->key, bounds, 4)) {
         settings->bound_mode = (csz_bound_mode)index;
         ++*n_bounds;
@@ -144,6 +151,8 @@ static int parse(csz_hdf5_settings *settings, const char *json) {
         if (!at || !take_member(settings, &n_bounds, &m)) return 0;
         at = skip_spaces(at);
     } while (*at == ',');
+    if (settings->is_exact && (settings->workflow || settings->predictor || settings->floor > 0)) return 0;
+    if (settings->floor > 0 && settings->bound_mode != CSZ_BOUND_PWR) return 0;
     return *at == '}' && *skip_spaces(at + 1) == 0 && n_bounds == 1;
 }
 
@@ -168,6 +177,7 @@ static int codec_to_hdf5(const char *json, size_t *n, unsigned **words) {
     *words = malloc(CSZ_HDF5_USER_VALUES * sizeof **words);
     if (!*words) return ERROR_MEMORY;
     *n = csz_hdf5_pack(*words, &settings);
+    if (settings.is_exact) *n = 1; /* no word would do; one can be shown */
     return NO_ERROR;
 }
 
@@ -188,8 +198,14 @@ static void number_text(char text[32], double number) {
 
 static void print(char json[256], const csz_hdf5_settings *settings) {
     char number[32];
+    if (settings->is_exact) {
+        snprintf(json, 256, "{\"id\": \"csz\", \"exact\": true}");
+        return;
+    }
     number_text(number, settings->bound);
     int n = snprintf(json, 256, "{\"id\": \"csz\", \"%s\": %s", bounds[settings->bound_mode], number);
+    number_text(number, settings->floor);
+    if (settings->floor > 0) n += snprintf(json + n, 256 - (size_t)n, ", \"floor\": %s", number);
     if (settings->workflow != CSZ_WORKFLOW_AUTO)
         n += snprintf(json + n, 256 - (size_t)n, ", \"workflow\": \"%s\"", workflows[settings->workflow]);
     if (settings->predictor != CSZ_PREDICTOR_LORENZO)
@@ -201,14 +217,9 @@ static void print(char json[256], const csz_hdf5_settings *settings) {
     snprintf(json + n, 256 - (size_t)n, "}");
 }
 
-/* Settings that a Zarr array can have: with a bound. */
-static int has_bound(csz_hdf5_settings *settings, const unsigned *words, size_t n) {
-    return !csz_hdf5_unpack(settings, words, n) && !settings->is_exact;
-}
-
 static int hdf5_to_codec(size_t n, const unsigned *words, char **json) {
     csz_hdf5_settings settings;
-    if (!has_bound(&settings, words, n)) return ERROR_FILTER;
+    if (csz_hdf5_unpack(&settings, words, n)) return ERROR_FILTER;
     locale_t plain, before = begin_plain_numbers(&plain);
     *json = malloc(256);
     if (before && *json) print(*json, &settings);
@@ -267,7 +278,7 @@ static int modify_parameters(int file, int variable, size_t *n_visible, unsigned
     csz_hdf5_settings settings;
     csz_hdf5_chunk chunk = {.is_big_endian = 0};
     Dl_info caller;
-    if (!has_bound(&settings, *visible, *n_visible)) return ERROR_FILTER;
+    if (csz_hdf5_unpack(&settings, *visible, *n_visible)) return ERROR_FILTER;
     if (!dladdr(__builtin_return_address(0), &caller) || !caller.dli_fname) return ERROR_FILTER;
     void *netcdf = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!netcdf) netcdf = dlopen(NULL, RTLD_LAZY); /* the program itself is not found by its name */
@@ -276,9 +287,12 @@ static int modify_parameters(int file, int variable, size_t *n_visible, unsigned
     if (!is_right) return ERROR_FILTER;
     *working = malloc(CSZ_HDF5_MOST_VALUES * sizeof **working);
     if (!*working) return ERROR_MEMORY;
-    csz_hdf5_pack(*working, &settings);
+    const size_t n = csz_hdf5_pack(*working, &settings);
+    if (csz_hdf5_is_complete(*visible, *n_visible)) { /* copied from an HDF5 file */
+        memcpy(*visible, *working, n * sizeof **visible);
+        *n_visible = n;
+    }
     *n_working = csz_hdf5_pack_chunk(*working, &chunk);
-    if (*n_visible > CSZ_HDF5_USER_VALUES) *n_visible = CSZ_HDF5_USER_VALUES; /* copied from an HDF5 file */
     return NO_ERROR;
 }
 

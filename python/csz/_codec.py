@@ -35,11 +35,18 @@ def number_from_json(name: str, value: Any) -> float | None:
 
 
 def settings(
-    abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int, pwr: Any = None, floor: Any = None
+    abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int, pwr: Any = None, floor: Any = None, exact: bool = False
 ) -> dict[str, Any]:
     """Checked settings without what is left at its default, as they are stored."""
-    mode, bound = _api.bound_of(abs, rel, psnr, pwr)
-    stored: dict[str, Any] = {mode: bound}
+    mode = ""
+    stored: dict[str, Any] = {"exact": True}
+    if exact:
+        _api.check_exact(workflow, predictor)
+        if any(value is not None for value in (abs, rel, psnr, pwr)):
+            raise _errors.BoundError("exact=True keeps every bit; give no bound with it")
+    else:
+        mode, bound = _api.bound_of(abs, rel, psnr, pwr)
+        stored = {mode: bound}
     if _api.floor_of(floor, mode):
         stored["floor"] = _api.floor_of(floor, mode)
     _api._choice("workflow", workflow, WORKFLOWS)

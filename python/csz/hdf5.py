@@ -29,7 +29,7 @@ FILTER_ID = 411
 """The filter's number in files.  From HDF5's range for tests, until one is registered."""
 
 _FILL_NONE, _FILL_GIVEN = 1, 2  # word 4; 0: the dataset's own
-_EXACT = 512  # word 0: every bit is kept
+_EXACT, _FLOOR = 512, 1024  # word 0: every bit is kept; the last two words are the floor
 
 
 def plugin_path() -> Path:
@@ -99,7 +99,7 @@ class Csz(Mapping[str, Any]):
 
     Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with the range of its own values.
     :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a value of missing data; by default the dataset's own
-    fill value; ``"none"``: every value counts.  ``exact=True`` instead of a bound: every bit is kept, of any type.
+    fill value; ``"none"``: every value counts.  ``floor`` beside ``pwr``: an absolute error that any value may have.  ``exact=True`` instead of a bound: every bit is kept, of any type.
     """
 
     def __init__(
@@ -112,9 +112,10 @@ class Csz(Mapping[str, Any]):
         predictor: str = "lorenzo",
         exact: bool = False,
         pwr: float | None = None,
+        floor: float | None = None,
     ) -> None:
         if exact:
-            if any(value is not None for value in (abs, rel, psnr, pwr)) or workflow != "auto" or predictor != "lorenzo":
+            if any(value is not None for value in (abs, rel, psnr, pwr, floor)) or workflow != "auto" or predictor != "lorenzo":
                 raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
             self.filter_id, self.filter_options = FILTER_ID, (_EXACT,)
             self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
@@ -122,12 +123,16 @@ class Csz(Mapping[str, Any]):
         mode, bound = _api.bound_of(abs, rel, psnr, pwr)
         coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
         words = [BOUND_MODES.index(mode), *_words_of(bound)]
+        least = _api.floor_of(floor, mode)
         if fill is None:
             words += [coding] if coding else []
         elif fill == "none":
             words += [coding, _FILL_NONE]
         else:
             words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
+        if least:
+            words[0] |= _FLOOR
+            words += [0] * (7 - len(words)) + [*_words_of(least)]
         self.filter_id, self.filter_options = FILTER_ID, tuple(words)
         self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
         h5py = sys.modules.get("h5py")
@@ -166,11 +171,15 @@ def codec(dataset: Any) -> Any:
     from .numcodecs import Csz as Codec
 
     words = dataset._filters.get(str(FILTER_ID), ())
-    if len(words) < 3 or words[0] & 0xFF >= len(BOUND_MODES) or words[0] & _EXACT:
-        raise _errors.ArgumentError(f"{dataset.name} does not have the filter {FILTER_ID} with a bound")
-    bound = struct.unpack("<d", struct.pack("<II", *words[1:3]))[0]
     dtype = None if dataset.dtype.isnative else dataset.dtype.str
-    return Codec(**{BOUND_MODES[words[0] & 0xFF]: bound}, dtype=dtype)
+    if len(words) > 3 and words[0] == _EXACT and dataset.dtype.kind == "f":
+        return Codec(exact=True, dtype=dtype)
+    if len(words) < 3 or words[0] & 0xFF >= len(BOUND_MODES) or words[0] & _EXACT:
+        raise _errors.ArgumentError(f"{dataset.name} does not have the filter {FILTER_ID} on floats")
+    settings = {BOUND_MODES[words[0] & 0xFF]: struct.unpack("<d", struct.pack("<II", *words[1:3]))[0]}
+    if words[0] & _FLOOR:
+        settings["floor"] = struct.unpack("<d", struct.pack("<II", *words[-2:]))[0]
+    return Codec(**settings, dtype=dtype)
 
 
 register()

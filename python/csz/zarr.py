@@ -27,7 +27,7 @@ __all__ = ["CszCodec"]
 class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``floor``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
+    Bounds, ``exact``, ``floor``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
     :func:`csz.absolute_bound` resolves one over a whole dataset.
 
     ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
@@ -49,10 +49,11 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     predictor: str = "lorenzo"
     pwr: float | None = None
     floor: float | None = None
+    exact: bool = False
     _warner: _codec.Warner = field(default_factory=_codec.Warner, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor)
+        self._stored()
         if self.fill != "auto":
             object.__setattr__(self, "fill", _codec.number_from_json("fill", self.fill))
 
@@ -71,7 +72,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return {"name": "csz", "configuration": stored}
 
     def _stored(self) -> dict[str, Any]:
-        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor)
+        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor, self.exact)
 
     def validate(self, *, dtype: Any, **_: Any) -> None:
         native = dtype.to_native_dtype()
@@ -87,7 +88,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         fill = self.fill
         if fill == "auto":
             fill = padding if padding != 0 and not math.isnan(padding) else None
-        if self.abs is None and self.pwr is None and fill != padding:
+        if (self.rel is not None or self.psnr is not None) and fill != padding:
             stored = _codec.bound_without(chunk, stored, padding, fill)  # type: ignore[arg-type]
         archive = _codec.compress_chunk(chunk, stored, "none" if self.fill is None else fill, self.threads, self._warner)  # type: ignore[arg-type]
         buffer = chunk_spec.prototype.buffer

@@ -62,7 +62,10 @@ class Numcodecs(unittest.TestCase):
         self.assertEqual(codec.get_config(), {"id": "csz", "pwr": 1e-3, "floor": 1e-6})
         error = np.abs(codec.decode(codec.encode(field)) - field)
         self.assertTrue(np.all(error <= np.maximum(1.000001e-3 * field, 1e-6)))
-        for bad in ({"pwr": 1}, {"abs": 1, "floor": 1}, {"pwr": 0.1, "abs": 1}):
+        exact = Csz(exact=True)
+        self.assertEqual(exact.get_config(), {"id": "csz", "exact": True})
+        self.assertEqual(exact.decode(exact.encode(field)).tobytes(), field.tobytes())
+        for bad in ({"pwr": 1}, {"abs": 1, "floor": 1}, {"pwr": 0.1, "abs": 1}, {"exact": True, "abs": 1}, {"exact": True, "floor": 1}):
             with self.assertRaises(csz.Error):
                 Csz(**bad)
 
@@ -306,6 +309,11 @@ class ZarrFormat3(unittest.TestCase):
         stored[:] = field
         self.assertEqual(self.metadata()["codecs"][0]["configuration"], {"pwr": 1e-3})
         self.assertTrue(np.all(np.abs(stored[:] - field) <= 1.000001e-3 * field))
+        stored = zarr.create_array(self.path, shape=field.shape, chunks=(16, 16), dtype="float64", fill_value=5.0, serializer=CszCodec(exact=True),
+                                   compressors=None, overwrite=True)  # fmt: skip
+        stored[:] = field
+        self.assertEqual(self.metadata()["codecs"][0]["configuration"], {"exact": True})
+        self.assertEqual(zarr.open_array(self.path, mode="r")[:].tobytes(), field.tobytes())
 
     def test_padding_does_not_count_for_relative_bounds(self):
         import zarr

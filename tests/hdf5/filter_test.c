@@ -353,7 +353,7 @@ static void test_settings_may_be_used_again(void **state) {
     dataset = create(file, "other", &s);
     csz_hdf5_chunk chunk;
     n = stored_words(other, &flags, dataset);
-    assert_memory_equal(first, other, CSZ_HDF5_USER_VALUES * sizeof first[0]);
+    assert_memory_equal(first, other, CSZ_HDF5_CHUNK * sizeof first[0]);
     assert_null(csz_hdf5_unpack_chunk(&chunk, other, n));
     assert_int_equal(chunk.field.ndim, 1);
     assert_int_equal(chunk.field.dims[0], 10);
@@ -390,6 +390,53 @@ static void test_filter_is_mandatory_unless_the_words_say_otherwise(void **state
     assert_memory_equal(values, restored, sizeof values);
     H5Dclose(dataset);
     H5Fclose(file);
+}
+
+/* The floor stands behind the user's words, then behind the filter's, and is kept when they are used again.
+ */
+static void test_floor_goes_with_a_pointwise_bound(void **state) {
+    (void)state;
+    unsigned words[CSZ_HDF5_USER_VALUES], first[32], again[32], flags;
+    csz_hdf5_settings settings, found;
+    csz_hdf5_settings_init(&settings);
+    csz_hdf5_settings_init(&found);
+    settings.bound_mode = CSZ_BOUND_PWR;
+    settings.bound = 1e-3;
+    settings.floor = 0.25;
+    setup s = {H5T_IEEE_F32LE, 2, {90, 70}, {40, 30}, CSZ_BOUND_PWR, 1e-3, 0, 0, words, 0, 0};
+    s.n_words = csz_hdf5_pack(words, &settings);
+    assert_int_equal(s.n_words, CSZ_HDF5_USER_VALUES);
+    hid_t file = create_file(), dataset = create(file, "first", &s);
+    const size_t n = stored_words(first, &flags, dataset);
+    float values[90 * 70], back[90 * 70];
+    int n_small = 0;
+    for (int i = 0; i < 90 * 70; i++) values[i] = (float)((i * 7919 % 10007) * exp(i % 20 - 15.0));
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset); /* and with it the chunks that are held as they were written */
+    dataset = H5Dopen2(file, "first", H5P_DEFAULT);
+    assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+    for (int i = 0; i < 90 * 70; i++) {
+        const double error = fabs((double)values[i] - back[i]), share = 1e-3 * fabs((double)values[i]);
+        assert_true(error <= (share > 0.25 ? share : 0.25));
+        n_small += error > share;
+    }
+    assert_true(n_small > 1000);
+    H5Dclose(dataset);
+    s.words = first;
+    s.n_words = n;
+    dataset = create(file, "again", &s);
+    assert_int_equal(stored_words(again, &flags, dataset), n);
+    assert_memory_equal(first, again, n * sizeof first[0]);
+    assert_null(csz_hdf5_unpack(&found, again, n));
+    assert_true(found.floor == 0.25 && found.bound == 1e-3);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    words[0] -= CSZ_BOUND_PWR; /* an absolute bound */
+    assert_non_null(csz_hdf5_unpack(&found, words, CSZ_HDF5_USER_VALUES));
+    words[0] += CSZ_BOUND_PWR;
+    assert_non_null(csz_hdf5_unpack(&found, words, CSZ_HDF5_FLOOR_VALUE));
+    csz_hdf5_put_double(words + CSZ_HDF5_FLOOR_VALUE, -1);
+    assert_non_null(csz_hdf5_unpack(&found, words, CSZ_HDF5_USER_VALUES));
 }
 
 /* Floats that another filter has shuffled would be coded as if they were floats, and come back as anything.
@@ -800,6 +847,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pyramids),
         cmocka_unit_test(test_settings_may_be_used_again),
         cmocka_unit_test(test_filter_is_mandatory_unless_the_words_say_otherwise),
+        cmocka_unit_test(test_floor_goes_with_a_pointwise_bound),
         cmocka_unit_test(test_filter_must_come_first),
         cmocka_unit_test(test_wrong_words_are_refused_with_a_message),
         cmocka_unit_test(test_damaged_and_foreign_chunks_are_refused),

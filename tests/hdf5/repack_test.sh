@@ -110,7 +110,12 @@ assert d['nbytes_out'] < d['nbytes_in']"
 holds "and the file is the same again" cmp out.nc out2.nc
 holds "--dry-run predicts" "$csz" hdf5 repack in.nc -m rel -e 1e-3 --dry-run
 says "in a table" '^/T +4x40x60 +0.001 rel = 0.0[0-9]+ +[0-9.]+$' out.txt
-holds "-m pwr" "$csz" hdf5 repack in.nc pwr.nc -m pwr -e 1e-3 -q
+holds "-m pwr" "$csz" hdf5 repack in.nc pwr.nc -m pwr -e 1e-3
+says "shows shares of values" '^/T .* 0.001 pwr  .* 0.000[0-9]+ of its value$' out.txt
+holds "-m pwr --floor" "$csz" hdf5 repack in.nc floor.nc -m pwr -e 1e-6 --floor 0.01 -q
+holds "is within either" "$csz" compare in.nc:T floor.nc:T -m pwr --bound 1e-6 --floor 0.01
+refuses 1 'of its value' "and not within the share alone" "$csz" compare in.nc:T floor.nc:T -m pwr --bound 1e-6
+holds "a floor beside --var" "$csz" hdf5 repack in.nc floor.nc -f -m rel -e 1e-3 --var T=1e-6pwr --floor 0.01 -q
 refuses 2 "no variable with a bound" "a pointwise bound of 2" "$csz" hdf5 repack in.nc pwr2.nc --var T=2pwr
 holds "-p auto" "$csz" hdf5 repack in.nc out3.nc -m rel -e 1e-3 -p auto -q
 holds "--var alone compresses what it names" "$csz" hdf5 repack in.nc out4.nc --var /g/u=1e-3rel,T=40psnr

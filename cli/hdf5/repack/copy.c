@@ -130,7 +130,10 @@ static hid_t filtered(const cli_repack_variable *v, hid_t from) {
     csz_hdf5_settings_init(&settings);
     settings.bound = v->bound_abs;
     settings.is_exact = v->options.bound_mode == CSZ_BOUND_EXACT;
-    if (v->options.bound_mode == CSZ_BOUND_PWR) settings.bound_mode = CSZ_BOUND_PWR;
+    if (v->options.bound_mode == CSZ_BOUND_PWR) {
+        settings.bound_mode = CSZ_BOUND_PWR;
+        settings.floor = v->options.floor;
+    }
     settings.workflow = v->options.workflow;
     settings.predictor = v->options.predictor;
     settings.fill = v->options.has_fill ? CSZ_HDF5_FILL_GIVEN : CSZ_HDF5_FILL_NONE;
