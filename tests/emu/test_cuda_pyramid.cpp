@@ -324,13 +324,22 @@ static void check_random() {
     const made m = make(dims, type, (int)below(NKINDS), bounds[below(6)],
                         below(3) ? CSZ_BOUND_REL : CSZ_BOUND_ABS, predictor, workflow, below(2) != 0);
     if (m.h.predictor == CSZ_PREDICTOR_LORENZO) return;
+    emu::shared_nbytes = (below(2) ? 227 : 96) << 10; /* several teams, or one */
     check_encoding(m);
     check_decoding(m);
+}
+
+/* A frame of more tiles than a group of the index has: its blocks look back over groups. */
+static void check_groups() {
+    dice.seed(1);
+    check_encoding(make({40, 96, 160}, CSZ_F32, NOISE, 1e-3, CSZ_BOUND_REL, CSZ_PREDICTOR_PYRAMID,
+                        CSZ_WORKFLOW_AUTO, false));
 }
 
 int main(int argc, char **argv) {
     const int n = argc > 1 ? atoi(argv[1]) : 150;
     setvbuf(stdout, nullptr, _IOLBF, 0);
+    check_groups();
     for (int i = 0; i < n; i++) {
         dice.seed((argc > 2 ? (uint64_t)atoi(argv[2]) : 1) + (uint64_t)i);
         check_random();

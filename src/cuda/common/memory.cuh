@@ -163,6 +163,26 @@ CSZ_DEVICE void csz_tell_state(unsigned long long *p, unsigned long long x) {
 #endif
 }
 
+/* A value of device memory that another block may have made, never from the L1; or of shared memory. */
+CSZ_DEVICE float csz_load_fresh(const float *p) {
+#if defined(__CUDA_ARCH__)
+    float x;
+    asm volatile("ld.relaxed.gpu.f32 %0, [%1];" : "=f"(x) : "l"(p));
+    return x;
+#else
+    return *p;
+#endif
+}
+CSZ_DEVICE double csz_load_fresh(const double *p) {
+#if defined(__CUDA_ARCH__)
+    double x;
+    asm volatile("ld.relaxed.gpu.f64 %0, [%1];" : "=d"(x) : "l"(p));
+    return x;
+#else
+    return *p;
+#endif
+}
+
 /*
  * Publishes a word.  A block that then reads it with csz_load_acquire also sees everything that the
  * publishing thread's block stored before its last barrier.
@@ -274,6 +294,17 @@ CSZ_DEVICE void csz_add(unsigned long long *p, unsigned long long n) {
 /* By a whole warp, all lanes of which have the same p and n: one lane adds. */
 template <typename T> CSZ_DEVICE void csz_add_once(T *p, T n) {
     if (csz_is_elected()) csz_add(p, n);
+}
+
+/* A word of shared memory becomes `next` where it is `old`; returns what it was. */
+CSZ_DEVICE uint32_t csz_shared_exchange(uint32_t *p, uint32_t old, uint32_t next) {
+#if defined(__CUDA_ARCH__)
+    return atomicCAS(p, old, next);
+#else
+    const uint32_t was = *p;
+    if (was == old) *p = next;
+    return was;
+#endif
 }
 
 /* ORs a word of shared memory: a reduction without a result, so no round trip. */

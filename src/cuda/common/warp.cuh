@@ -80,6 +80,21 @@ CSZ_DEVICE bool csz_barrier_any(uint32_t barrier, uint32_t n, bool condition) {
 #endif
 }
 
+/* The threads that share a tile: from thread `first` of a block on, with a named barrier of their own. */
+enum { CSZ_TEAM_THREADS = 128 };
+struct csz_team {
+    uint32_t barrier, first;
+    __device__ __forceinline__ uint32_t thread() const { return csz_thread() - first; }
+    __device__ __forceinline__ void meet() const {
+        __syncwarp();
+        csz_barrier(barrier, CSZ_TEAM_THREADS);
+    }
+    __device__ __forceinline__ bool any(bool vote) const {
+        __syncwarp();
+        return csz_barrier_any(barrier, CSZ_TEAM_THREADS, vote);
+    }
+};
+
 /*
  * A warp reconverges after a call. ptxas does not know that all lanes return from a function together, and
  * would treat every branch and shuffle from there on as divergent.  A barrier of one warp tells it.  All

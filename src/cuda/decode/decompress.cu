@@ -399,7 +399,8 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     if (g->nelements == 0) {
         csz_cuda_empty_launch(&call, stream);
     } else if (call.is_packed) {
-        good = csz_cuda_packed_launch(&call, csz_frames_nlevels(g, &call.frames, 0), limits.nsms, stream);
+        call.nlevels = csz_frames_nlevels(g, &call.frames, 0);
+        good = csz_cuda_packed_launch(&call, limits.nsms, (size_t)limits.shared_nbytes, stream);
     } else {
         groups_limit(&call, &limits);
         one_round_decide(&call);

@@ -15,21 +15,8 @@
 #include "cuda/decode/masks.cuh"
 #include "cuda/decode/record.cuh"
 
-enum { GENERAL_THREADS = CSZ_TILE_UNITS, GENERAL_BLOCKS = 8 /* of an SM */ };
-
-/* The threads that decode a tile: whole warps with a named barrier of their own. */
-struct general_team {
-    uint32_t barrier;
-    __device__ __forceinline__ uint32_t thread() const { return threadIdx.x % GENERAL_THREADS; }
-    __device__ __forceinline__ void meet() const {
-        __syncwarp();
-        csz_barrier(barrier, GENERAL_THREADS);
-    }
-    __device__ __forceinline__ bool any(bool vote) const {
-        __syncwarp();
-        return csz_barrier_any(barrier, GENERAL_THREADS, vote);
-    }
-};
+enum { GENERAL_THREADS = CSZ_TEAM_THREADS, GENERAL_BLOCKS = 8 /* of an SM */ };
+static_assert((int)GENERAL_THREADS == (int)CSZ_TILE_UNITS, "a thread has a unit");
 
 /* ---- lanes ---- */
 
@@ -226,7 +213,7 @@ template <typename A> struct general_shared {
     uint32_t last;
 };
 
-template <typename A> CSZ_DEVICE void general_weights(general_shared<A> *shared, general_team team) {
+template <typename A> CSZ_DEVICE void general_weights(general_shared<A> *shared, csz_team team) {
     const uint32_t r = team.thread();
     shared->unit_weight[r] = csz_value_weight(r, 31);
     if (r < 32) shared->code_weight[r] = csz_pow_u32(CSZ_VALUE_K, 31 - r);
@@ -237,7 +224,7 @@ template <typename A> CSZ_DEVICE void general_weights(general_shared<A> *shared,
 template <typename G, typename A>
 static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job,
                                         const tile_place *place, const uint16_t *tables,
-                                        general_shared<A> *shared, general_team team, uint32_t *wrong) {
+                                        general_shared<A> *shared, csz_team team, uint32_t *wrong) {
     typedef typename G::value V;
     typedef csz_value<V> traits;
     const uint32_t r = team.thread();
@@ -359,7 +346,7 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
     const uint64_t n = call.all_slow ? (uint64_t)call.njobs * call.max_tiles : __ldcg(&call.counters->n_slow);
     const uint32_t nblocks = n == 0 ? ncompare : n < gridDim.x ? (uint32_t)n : gridDim.x;
     if (blockIdx.x >= nblocks) return;
-    const general_team team = {1};
+    const csz_team team = {1, 0};
     if (n) general_weights(&shared, team);
     for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
         uint32_t wrong = 0;

@@ -118,7 +118,7 @@ typedef struct alignas(16) decode_job {
     uint32_t first_block, nblocks;               /* those of the decode kernel that begin with it */
     uint32_t ngroups, stage_chunks, stage_words; /* of such a block */
     uint32_t dealt;                              /* tiles that each of these blocks has for itself */
-    uint32_t counter;                            /* claimed of the others */
+    uint32_t counter;                            /* claimed of the others; of pyramids: tiles restored */
     uint32_t value_sum;
     uint32_t team;        /* groups that take neighbouring tiles and store them together; 1: no teams */
     uint32_t first_stage; /* chunk at which a block's stages begin, after the tables that it keeps */
@@ -134,8 +134,9 @@ static_assert(sizeof(decode_job) == 5 * 8 + 34 * 4 && sizeof(decode_job) % 16 ==
 
 /* Counters of a call, zeroed by the tables kernel. */
 typedef struct decode_counters {
-    uint32_t n_slow; /* entries of slow[] */
-    uint32_t n_done; /* blocks of the last kernel that have finished */
+    uint32_t n_slow;    /* entries of slow[] */
+    uint32_t n_done;    /* blocks of the last kernel that have finished */
+    uint32_t n_claimed; /* of pyramids: tiles that teams have taken */
 } decode_counters;
 
 /* An archive of a call and where its field goes. */
@@ -190,10 +191,13 @@ typedef struct decode_call {
      * lattice: */
     uint32_t is_packed;    /* they are such */
     int level, last_level; /* the wanted lattice, and the finest that any frame is decoded to for it */
-    int now;               /* the one that a launch decodes */
     csz_frames frames;     /* those of job_first and job_frames */
     void *lattices;        /* restored ones of all jobs */
     uint64_t lattices_n;   /* values of each field's */
+    int nlevels;
+    /* Claims: those of lattice l end with level_end[l], the coarsest first; a job has so many of each. */
+    uint32_t level_end[CSZ_LEVELS_MAX], level_per_job[CSZ_LEVELS_MAX];
+    uint32_t nteams, has_tables; /* of a block: teams, and tables in its shared memory */
 } decode_call;
 
 /*
@@ -370,7 +374,7 @@ CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faul
 /* Archives whose frames may be pyramids.  Of tables/packed_tables.cu, and of decode/decompress_packed.cu: all
  * launches. */
 extern "C" int csz_cuda_packed_tables_launch(const decode_call *call, void *stream);
-extern "C" int csz_cuda_packed_launch(decode_call *call, int nlevels, int nsms, void *stream);
+extern "C" int csz_cuda_packed_launch(decode_call *call, int nsms, size_t shared_nbytes, void *stream);
 
 /* Of tables.cu. */
 extern "C" int csz_cuda_tables_launch(const decode_call *call, void *stream);

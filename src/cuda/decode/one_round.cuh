@@ -119,7 +119,7 @@ template <typename G>
 CSZ_COLD void one_round_slow(const decode_call *call, const one_round_shared *own, const block_job *job) {
     typedef general_shared<typename csz_value<typename G::value>::bits> team_shared;
     const uint32_t number = threadIdx.x / GENERAL_THREADS, nteams = blockDim.x / GENERAL_THREADS;
-    const general_team team = {1 + number};
+    const csz_team team = {1 + number, number * GENERAL_THREADS};
     team_shared *shared = (team_shared *)block_memory() + number;
     static_assert(GROUPS_MAX * 32 / GENERAL_THREADS * sizeof(team_shared) <=
                       8 * 1024 * GROUPS_MAX + 2 * TABLE_NARROW_N,

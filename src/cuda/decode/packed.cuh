@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed.cuh: a tile of an archive whose frames may be pyramids, 128 threads a tile, any shape and mode: its
+ * packed.cuh: a tile of an archive whose frames may be pyramids, by a team, any shape and mode: its
  * record into deltas by element (general.cuh), then values by the predictor's rule, into the output and,
  * before masks and exceptions, into the restored lattice that finer ones are predicted from.
  */
@@ -9,23 +9,24 @@
 
 #include "cuda/decode/packed_fast.cuh"
 
-/* Any tile, shared->tile; returns the thread's part of the job's checksum of values.  Behind a barrier. */
+/*
+ * Any tile, shared->tile[slot]; returns the thread's part of the job's checksum of values.  Behind a barrier,
+ * while the reader waits.
+ */
 template <typename V, int RANK>
-CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *in, V *of_tile,
-                                     uint32_t *wrong) {
+CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in, uint32_t slot, V *of_tile,
+                                  csz_team team, uint32_t *wrong) {
     packed_shared<V> *shared = &csz_in_shared(*in);
     V *values = &csz_in_shared(*of_tile);
-    const packed_tile<V> *t = &shared->tile;
+    const packed_tile<V> *t = &shared->tile[slot];
     typedef csz_value<V> traits;
     typedef typename traits::bits A;
-    const general_team team = {1};
-    const decode_job *job = &shared->frame.job;
     const csz_geometry *g = &call->geometry;
-    const uint32_t r = team.thread(), *offsets = call->offsets + job->tile_base + t->tile;
-    const uint32_t offset = __ldcg(offsets), nwords = __ldcg(offsets + 1) - offset;
-    const uint32_t *record = job->frame + job->payload_word + offset;
-    const uint16_t *tables = call->tables + (size_t)shared->frame.number * TABLE_N;
+    const uint32_t r = team.thread(), nwords = t->nwords,
+                   *record = t->job.frame + t->job.payload_word + t->offset;
+    const uint16_t *tables = call->tables + (size_t)t->number * TABLE_N;
     const pyramid_place<V> &place = t->place;
+    pyramid_codes_of(&shared->codes, RANK, g->log2_t, place.extent, team);
     A *acc = shared->general.acc;
     sparse_stream sparse;
     const bool is_sparse = nwords && (record[0] & 15) == CSZ_MODE_SPARSE;
@@ -43,33 +44,39 @@ CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *
     sound = !team.any(!sound);
     /* whole tiles in the fast form, from codes in chunks, which take the place of those by element */
     typename fast_tile<V, RANK>::shared &fast = *(typename fast_tile<V, RANK>::shared *)values;
-    const bool may_be_fast = !t->is_lorenzo && pyramid_is_fast<RANK>(place) && !is_raw && !is_fill &&
-                             (is_sparse || !has_codes || lanes_are_fast(view, job, offset + nwords)) && sound;
+    const bool has_lanes = lanes_are_narrow(view) && lanes_are_inside(&t->job, t->offset + nwords),
+               may_be_fast = !t->is_lorenzo && pyramid_is_fast<RANK>(place) && !is_raw && !is_fill &&
+                             (is_sparse || !has_codes || has_lanes) && sound;
+    /* of a record with lanes into chunks, by the first warp */
+    const auto lanes_fill = [&](uint4 *to) {
+        return r < 32 ? lanes_read_anywhere<V>(view, record, nwords, tables, to, r) : 1;
+    };
     const bool is_fast =
         may_be_fast &&
         !team.any(!(fast_tile<V, RANK>::load_coarser(r, fast, place) && fast_step_is_tame(t->step)));
     uint4 *chunks = (uint4 *)acc;
     if (is_fast && (is_sparse || !has_codes)) {
-        chunks_clear(chunks);
+        for (uint32_t i = r; i < CODE_CHUNKS; i += CSZ_TEAM_THREADS) chunks[i] = make_uint4(0, 0, 0, 0);
         team.meet();
     } else if (sound && is_sparse) {
-        for (uint32_t i = r; i < WIDE_N; i += GENERAL_THREADS) acc[i] = 0;
+        for (uint32_t i = r; i < WIDE_N; i += CSZ_TEAM_THREADS) acc[i] = 0;
         team.meet();
     }
     if (sound && has_codes) {
         uint32_t good;
-        if (is_fast)
-            good = chunks_fill(chunks, view, sparse, record, nwords, tables);
-        else if (is_sparse)
+        if (is_sparse)
             good = sparse_codes(sparse, r, [&](uint32_t c, int32_t delta) {
-                acc[wide_place_of_code(g->rank, c >> 5, c & 31)] = (A)(int64_t)delta;
+                if (is_fast)
+                    *chunk_code(chunks, c >> 5, c & 31) = (uint16_t)delta;
+                else
+                    acc[wide_place_of_code(g->rank, c >> 5, c & 31)] = (A)(int64_t)delta;
             });
-        else if (t->is_lorenzo && lanes_are_fast(view, job, offset + nwords))
-            good = fast_lanes(view, record, nwords, tables, (uint4 *)values);
+        else if (is_fast || (t->is_lorenzo && has_lanes))
+            good = lanes_fill(is_fast ? chunks : (uint4 *)values);
         else
             good = general_lanes<V>(&view, record, nwords, tables, g->rank, acc, r);
         sound = !team.any(!good);
-        if (sound && !is_fast && !is_sparse && t->is_lorenzo && lanes_are_fast(view, job, offset + nwords)) {
+        if (sound && !is_fast && !is_sparse && t->is_lorenzo && has_lanes) {
             for (uint32_t b = 0; b < 32; b++)
                 acc[wide_place_of_code(g->rank, r, b)] =
                     (A)(int64_t)(int16_t)*chunk_code((uint4 *)values, r, b);
@@ -94,11 +101,11 @@ CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *
         }
     }
     if (is_fast) {
-        fast_keep<V, RANK> code(r, chunks, *t, fast_array<V, RANK>(r, values, place.plane, place.row),
+        fast_keep<V, RANK> code(team, r, chunks, *t, fast_array<V, RANK>(r, values, place.plane, place.row),
                                 [&](int i) { return fast_tile<V, RANK>::code(r, i, shared->codes); });
         typename fast_tile<V, RANK>::values v = {};
         fast_tile<V, RANK>::template restore<false>(r, fast, shared->cases, place, v, code);
-        __syncthreads();
+        team.meet();
         fast_rows<RANK>([&](int i, int r, int, int) {
             pair_store(code.to.at(i, r), v[i][2 * r], v[i][2 * r + 1], false);
         });
@@ -109,9 +116,9 @@ CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *
             return pyramid_value<V>::restore(
                 q, (V)(int16_t)acc[wide_place_of_code(g->rank, code >> 5, code & 31)], t->step);
         };
-        pyramid_load_coarser(place, values, r, GENERAL_THREADS);
+        pyramid_load_coarser(place, values, r, CSZ_TEAM_THREADS);
         for (int nodd = 1; nodd <= g->rank; nodd++) {
-            pyramid_pass(place, values, nodd, r, GENERAL_THREADS, own);
+            pyramid_pass(place, values, nodd, r, CSZ_TEAM_THREADS, own);
             team.meet();
         }
     }
@@ -130,8 +137,8 @@ CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *
         return shared->general.unit_weight[code >> 5] * shared->general.code_weight[code & 31];
     };
     uint32_t hash = 0;
-    for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
-        const uint32_t e = i * GENERAL_THREADS + r;
+    for (uint32_t i = 0; i < CSZ_TILE_N / CSZ_TEAM_THREADS; i++) {
+        const uint32_t e = i * CSZ_TEAM_THREADS + r;
         const element_place p = element_of(g, e);
         if (p.x >= place.extent[2] || p.y >= place.extent[1] || p.z >= place.extent[0]) continue;
         V value = (V)0;
@@ -152,14 +159,14 @@ CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *
                     value = traits::load(masks.p + value_word[m]);
             }
         }
-        V *to = t->is_wanted ? packed_target(call, job, t, p) : NULL;
+        V *to = t->is_wanted ? packed_target(call, t, p) : NULL;
         if (to) *to = value;
         hash += csz_value_term(value) * weight(e, p);
     }
     if (view.n_exceptions) {
         const uint32_t n = view.n_exceptions, *positions = record + nwords - n * traits::words - (n + 1) / 2;
         team.meet();
-        for (uint32_t i = r; i < n; i += GENERAL_THREADS) {
+        for (uint32_t i = r; i < n; i += CSZ_TEAM_THREADS) {
             const uint32_t code = record_position(positions, i);
             if (code >= CSZ_TILE_N || (i && code <= record_position(positions, i - 1))) {
                 *wrong = 1;
@@ -176,7 +183,7 @@ CSZ_COLD uint32_t packed_tile_decode(const decode_call *call, packed_shared<V> *
                 *wrong |= shared->general.masked[m][code >> 5] >> (code & 31) & 1;
             const V value = traits::load(record + nwords - (n - i) * traits::words);
             hash += (csz_value_term(value) - csz_value_term(restored(e, p))) * weight(e, p);
-            V *to = t->is_wanted ? packed_target(call, job, t, p) : NULL;
+            V *to = t->is_wanted ? packed_target(call, t, p) : NULL;
             if (to) *to = value;
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * compress_packed.cu: compression into archives whose frames may be pyramids (docs/cuda.md).  After range
- * and prepare: frames are chosen for (choose_predictor.cu), restored lattices made from the coarsest to
- * lattice 1, a launch each; then sampled tiles are counted, books made, and all tiles coded and placed in
+ * and prepare: frames are chosen for (choose_predictor.cu), restored lattices made, from the coarsest to
+ * lattice 1, in one launch; then sampled tiles are counted, books made, and all tiles coded and placed in
  * one launch, in the archive's order.  Where a pyramid has turned out larger than raw values may be, all but
  * the lattices is done again with that frame predicted by Lorenzo.
  */
@@ -85,6 +85,8 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
 
 /* ---- lattices ---- */
 
+template <typename V> struct levels_shared : packed_shared<V> { uint32_t claimed; };
+
 /* What Lorenzo restores of a coarsest tile, exceptions and padding continuing their neighbours. */
 template <typename V, int RANK> CSZ_COLD void coarsest_restore(packed_shared<V> &sh) {
     typedef csz_value<V> value;
@@ -109,34 +111,54 @@ template <typename V, int RANK> CSZ_COLD void coarsest_restore(packed_shared<V> 
     }
 }
 
-/* Restored values of lattice job.level of all frames. */
+/* Tiles of all lattices above the field: those of lattice l end with end[l], a frame has per_frame[l] at
+ * most. */
+struct levels_plan {
+    uint32_t end[CSZ_LEVELS_MAX], per_frame[CSZ_LEVELS_MAX];
+};
+
+/*
+ * Restored values of all lattices above the field, the coarsest first.  A tile waits for the coarser lattice
+ * of its frame.  Tiles are claimed in order, so those that it waits for are being worked on or done.
+ */
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
-    levels_kernel(const __grid_constant__ packed_job<V> job, uint32_t per_frame) {
-    packed_shared<V> &sh = shared_behind<packed_shared<V>>(job.extra_nbytes);
-    V *values = packed_values(sh, job.extra_nbytes);
-    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
-    packed_begin(sh, job);
+    levels_kernel(const __grid_constant__ packed_job<V> job, const __grid_constant__ levels_plan plan) {
+    levels_shared<V> &sh = shared_behind<levels_shared<V>>(job.extra_nbytes);
+    V *values = packed_values<V>(sh, job.extra_nbytes);
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t t = threadIdx.x, n = plan.end[1];
+    packed_begin<V>(sh, job);
+    if (t == 0) sh.claimed = csz_take_number(w.claimed);
     __syncthreads();
-    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * per_frame; i += gridDim.x) {
-        const uint32_t frame = (uint32_t)(i / per_frame), k = (uint32_t)(i % per_frame);
+#pragma unroll 1
+    for (;;) {
+        const uint32_t i = sh.claimed;
+        if (i >= n) break;
+        int level = w.nlevels - 1;
+        while (i >= plan.end[level]) level--;
+        const uint32_t before = level + 1 < w.nlevels ? plan.end[level + 1] : 0,
+                       frame = (i - before) / plan.per_frame[level],
+                       k = i - before - frame * plan.per_frame[level];
         packed_frame_enter<V>(sh, job, frame);
         const packed_frame &f = sh.frame;
-        const bool is_here =
-            f.tuning >= 0 && job.level < f.shape.nlevels &&
-            k < f.shape.grid[job.level][0] * f.shape.grid[job.level][1] * f.shape.grid[job.level][2];
-        if (!is_here) {
-            __syncthreads();
-            continue;
+        if (t == 0) sh.claimed = csz_take_number(w.claimed);
+        const bool is_here = f.tuning >= 0 && level < f.shape.nlevels &&
+                             k < f.shape.grid[level][0] * f.shape.grid[level][1] * f.shape.grid[level][2];
+        if (is_here && t == 0) {
+            const uint32_t first = f.shape.first[level]; /* as many tiles have the coarser lattices */
+            packed_tile_set<V>(sh, job, first + k);
+            while (csz_load_acquire(&w.restored[frame]) < first) CSZ_SPIN();
         }
-        if (t == 0) packed_tile_set<V>(sh, job, f.shape.first[job.level] + k);
         __syncthreads();
+        if (!is_here) continue;
         if (sh.tile.is_lorenzo) {
             coarsest_restore<V, RANK>(sh);
         } else {
             pyramid_tile_quantize<V, RANK>(sh, values, true);
         }
         __syncthreads();
+        if (t == 0) csz_block_arrive(&w.restored[frame], 1);
     }
 }
 
@@ -192,7 +214,8 @@ template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &sh, con
 
 /*
  * Tiles are claimed in order, so that those before a claimed one are being worked on or done, and it is safe
- * to wait for them.
+ * to wait for them.  The launch that makes records of coarsest lattices overlaps the one of all others, which
+ * waits for it where it needs one of them.
  */
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
@@ -204,14 +227,18 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
     const csz_packed_work &w = job.work.packed;
     const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes,
                    ntiles = __ldcg(&w.first[nframes]);
-    if (job.is_again && !__ldcg(w.redo)) return;
+    if (job.in_slots) csz_next_may_start();
+    if (job.is_again && !__ldcg(w.redo)) {
+        if (!job.in_slots) csz_previous_wait();
+        return;
+    }
     packed_begin<V>(sh, job);
     uint32_t frame = 0, frame_end = __ldcg(&w.first[1]); /* index of the next one's first tile */
     uint32_t ndone = 0, hash = 0; /* records of the frame that the block is in, and their values' hash */
-    uint32_t waiting_nwords = NONE_WAITS;
+    waiting_line line = {0, 0, 0, 0};
     const auto leave = [&] {
         if (!ndone) return;
-        waiting_place(sh, job, &waiting_nwords);
+        waiting_end(sh, job, &line);
         packed_frame_leave(sh, job, ndone, hash);
         ndone = hash = 0;
     };
@@ -240,6 +267,8 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         if (t == 0) {
             packed_tile_set<V>(sh, job, tile);
             sh.state = job.in_slots ? NULL : job.work.tile_state + sh.frame.first + tile;
+            sh.group_state =
+                w.group_state + csz_group_at(sh.frame.first, sh.frame.number) + tile / CSZ_INDEX_GROUP;
             sh.has_far = !job.in_slots;
             sh.is_published = 0;
         }
@@ -249,6 +278,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         const uint32_t *record = stage;
         uint32_t words;
         if (from_slot) {
+            csz_previous_wait();
             record = w.slots + (size_t)frame * w.slot_nwords;
             words = __ldcg(&w.slot_words[frame]);
         } else {
@@ -258,7 +288,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         if (!job.in_slots) {
             /* the next tile, while a place is looked for */
             if (t == 32) sh.claimed = csz_take_number(&job.work.counters[0]);
-            packed_place(sh, job, record, words, from_slot, &waiting_nwords);
+            packed_place(sh, job, record, words, from_slot, &line);
             ndone++;
             if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
         } else {
@@ -273,6 +303,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         __syncthreads();
     }
     leave();
+    if (!job.in_slots) csz_previous_wait();
 }
 
 /* ---- launches ---- */
@@ -301,16 +332,20 @@ template <typename V> static uint32_t record_most(int workflow) {
 }
 
 template <typename K, typename... A>
-static bool packed_launch(K kernel, uint64_t n, uint32_t at_once, size_t nbytes, cudaStream_t stream,
-                          const A &...arguments) {
+static bool packed_launch(K kernel, uint64_t n, uint32_t at_once, uint32_t chained, size_t nbytes,
+                          cudaStream_t stream, const A &...arguments) {
     return csz_shared_allow(kernel, nbytes) &&
-           csz_launch_next(kernel, (uint32_t)(n < at_once ? n : at_once), PACKED_THREADS, nbytes, 0, stream,
-                           arguments...);
+           csz_launch_next(kernel, (uint32_t)(n < at_once ? n : at_once), PACKED_THREADS, nbytes,
+                           (int)chained, stream, arguments...);
 }
 
 template <typename V, int RANK>
-static bool packed_compress_as(const csz_work &work, const void *d_data, const csz_cuda_builtins *d_builtins,
-                               const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
+static bool packed_compress_as(const csz_work &of_call, const void *d_data,
+                               const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, int nsms,
+                               cudaStream_t stream) {
+    const uint32_t chained = of_call.chained;
+    csz_work work = of_call;
+    work.chained = 0; /* of the launches here, one alone is */
     const csz_geometry *g = &plan->geometry;
     const uint64_t nframes = (uint64_t)work.nfields * work.nframes;
     packed_job<V> job;
@@ -319,7 +354,6 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
     job.first_frame = plan->first_frame;
     job.header_nwords = plan->header_nbytes / 4;
     job.stage_nwords = job.in_slots = job.is_again = 0;
-    job.level = 0;
     const uint32_t at_once = (uint32_t)nsms * (sizeof(V) == 4 ? 5 : 3);
     const uint32_t tile_extra = extra_for<V>(g, 0),
                    record_extra = extra_for<V>(g, record_most<V>((int)plan->workflow)),
@@ -328,6 +362,15 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
     uint64_t n[3];
     for (int i = 0; i < 3; i++) n[i] = csz_frame_extent(g, i, 0);
     csz_pyramid_make(&largest, n, g->log2_t);
+    levels_plan levels = {};
+    uint64_t end = 0;
+    for (int l = work.packed.nlevels - 1; l > 0; l--) {
+        const uint64_t *grid = largest.grid[l], per_frame = grid[0] * grid[1] * grid[2];
+        end += nframes * per_frame;
+        if (end > 0xFFFFFFFFu - at_once) return false; /* claims have 32 bits */
+        levels.per_frame[l] = (uint32_t)per_frame;
+        levels.end[l] = (uint32_t)end;
+    }
     settle_job settle;
     settle.geometry = *g;
     settle.work = work;
@@ -337,29 +380,26 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
         good = csz_launch_next(settle_kernel, round ? 64 : 1, SETTLE_THREADS,
                                SETTLE_THREADS * sizeof(uint32_t), 0, stream, settle) != 0;
         job.extra_nbytes = tile_extra;
-        for (job.level = work.packed.nlevels - 1; round == 0 && job.level > 0 && good; job.level--) {
-            const uint64_t *grid = largest.grid[job.level];
-            const uint64_t per_frame = grid[0] * grid[1] * grid[2];
-            good = packed_launch(levels_kernel<V, RANK>, nframes * per_frame, at_once,
-                                 tile_extra + sizeof(packed_shared<V>), stream, job, (uint32_t)per_frame);
-        }
+        if (good && round == 0 && work.packed.nlevels > 1)
+            good = packed_launch(levels_kernel<V, RANK>, levels.end[1], at_once, 0,
+                                 tile_extra + sizeof(levels_shared<V>), stream, job, levels);
         const uint32_t per_frame = csz_sample_count(largest.ntiles) > csz_sample_count((uint32_t)g->ntiles)
                                        ? csz_sample_count(largest.ntiles)
                                        : csz_sample_count((uint32_t)g->ntiles);
         if (good && plan->workflow != CSZ_WORKFLOW_RLE)
-            good = packed_launch(count_kernel<V, RANK>, nframes * per_frame, at_once,
+            good = packed_launch(count_kernel<V, RANK>, nframes * per_frame, at_once, 0,
                                  tile_extra + sizeof(count_shared<V>), stream, job, per_frame);
         if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);
         job.in_slots = 1;
         job.extra_nbytes = slot_extra;
         if (good)
-            good = packed_launch(packed_encode_kernel<V, RANK>, nframes, at_once,
+            good = packed_launch(packed_encode_kernel<V, RANK>, nframes, at_once, 0,
                                  PACKED_BOOKS_NBYTES + slot_extra + sizeof(packed_encode_shared<V>), stream,
                                  job);
         job.in_slots = 0;
         job.extra_nbytes = record_extra;
         if (good)
-            good = packed_launch(packed_encode_kernel<V, RANK>, nframes * largest.ntiles, at_once,
+            good = packed_launch(packed_encode_kernel<V, RANK>, nframes * largest.ntiles, at_once, chained,
                                  PACKED_BOOKS_NBYTES + record_extra + sizeof(packed_encode_shared<V>), stream,
                                  job);
     }
@@ -368,7 +408,6 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
 
 csz_status csz_cuda_packed_compress(csz_work work, const void *d_data, const csz_cuda_builtins *d_builtins,
                                     const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
-    work.chained = 0;
     const bool is_f32 = plan->type == CSZ_F32, is_flat = plan->geometry.rank == 2;
     const bool good = is_f32 && is_flat
                           ? packed_compress_as<float, 2>(work, d_data, d_builtins, plan, nsms, stream)

@@ -47,7 +47,7 @@ template <typename V> CSZ_COLD uint32_t general_quantize(packed_shared<V> &sh, V
                                 CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED,
                                 CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED};
     csz_words_park(exchange, zeros);
-    pyramid_codes_of(&sh.codes, p.rank, tile.job.geometry.log2_t, p.extent);
+    pyramid_codes_of(&sh.codes, p.rank, tile.job.geometry.log2_t, p.extent, block_team());
     const auto load = [&](uint32_t zz, uint32_t y, uint32_t x) {
         return field.in_lattice(
             __ldg(field.tile + zz * field.plane + y * field.nx + ((uint64_t)x << field.log2_step)));
@@ -147,7 +147,7 @@ CSZ_COLD bool careful_tile_quantize(packed_shared<V> &shared, V *at, bool stores
     typename tile::values v;
     const uint32_t t = csz_thread();
     partial_load<V, RANK>(t, v, sh.tile);
-    pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent);
+    pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
     careful_quantize<V, RANK> code(t, sh);
     fast_park_known<V, RANK>(t, sh);
     const bool is_tame =

@@ -117,6 +117,7 @@ template <typename V, int RANK> struct quick_quantize {
             parked[i] = parked_at(csz_exchange(sh.predict), tile::code(t, i));
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
+    __device__ __forceinline__ void meet() const { __syncthreads(); }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
         uint16_t *at = parked[i] + klass * (tile::CLASS_N / 4);
         V r = prediction;
@@ -155,6 +156,7 @@ template <typename V, int RANK> struct careful_quantize {
         for (int i = 0; i < tile::CELLS; i++) number[i] = tile::code(t, i, sh.codes);
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
+    __device__ __forceinline__ void meet() const { __syncthreads(); }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
         const typename value::quantizer &z = sh.tile.quantizer;
         uint32_t at_z, y, x;

@@ -16,6 +16,8 @@ CSZ_DEVICE uint32_t state_words(unsigned long long state) {
 }
 CSZ_DEVICE uint64_t state_upto(unsigned long long state) { return state & ((1ull << STATE_WORDS_AT) - 1); }
 
+CSZ_DEVICE uint64_t group_words(unsigned long long word) { return word & ((1ull << GROUP_COUNT_AT) - 1); }
+
 CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
     unsigned long long state;
     while ((state = csz_load_shared_state(p)) == 0) CSZ_SPIN();
@@ -23,41 +25,45 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
 }
 
 /*
- * Payload words of the frame before a tile: back to the nearest that knows it, once all tiles after that
- * have told their sizes.  One warp, which looks at 256 tiles at a time: a look takes as long as the L2 does,
- * and the blocks of a card have a thousand tiles between them.
+ * Payload words of the frame before a tile: of the tiles of its group before it, and of the groups before
+ * that one, back to the nearest that knows where it ends.  One warp: a look takes as long as the L2 does, and
+ * the blocks of a card have thousands of tiles between them.  Until all these have told their sizes it is not
+ * known: returns LOOK_AGAIN, or looks again where it must know.
  */
-CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, uint32_t tile) {
-    enum { ROUNDS = 8 };
-    const uint32_t lane = threadIdx.x & 31;
+enum : uint64_t { LOOK_AGAIN = ~0ull };
+CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_group_state *groups,
+                                    uint32_t tile, bool must) {
+    static_assert(CSZ_INDEX_GROUP == 64, "a lane looks at two tiles of its group");
+    const uint32_t lane = threadIdx.x & 31, in_group = tile % CSZ_INDEX_GROUP;
     uint64_t sum = 0; /* the lane's part */
-    int32_t at = (int32_t)tile - 1 - (int32_t)lane;
+    int32_t group = (int32_t)(tile / CSZ_INDEX_GROUP) - 1 - (int32_t)lane;
+    bool is_first = true; /* the tiles of the group are to be looked at, too */
 #pragma unroll 1
     for (;;) {
-        unsigned long long state[ROUNDS];
-#pragma unroll
-        for (int k = 0; k < ROUNDS; k++)
-            state[k] = at - 32 * k >= 0 ? csz_load_shared_state(states + (at - 32 * k)) : STATE_PREFIX;
-        uint64_t seen = 0;
-        bool is_known = true, ends = false;
-#pragma unroll
-        for (int k = 0; k < ROUNDS; k++) {
-            const bool is_prefix = (state[k] & STATE_PREFIX) != 0;
-            const uint32_t prefixes = __ballot_sync(CSZ_ALL, is_prefix),
-                           unknown = __ballot_sync(CSZ_ALL, state[k] == 0),
-                           stop = prefixes ? (uint32_t)__ffs((int)prefixes) - 1 : 31;
-            if (ends || !is_known) continue;
-            is_known = (unknown & ((2u << stop) - 1)) == 0;
-            ends = prefixes != 0;
-            seen += lane > stop ? 0 : is_prefix ? state_upto(state[k]) : state_words(state[k]);
-        }
-        if (!is_known) {
+        const unsigned long long none = STATE_OWN,
+                                 all = (unsigned long long)CSZ_INDEX_GROUP << GROUP_COUNT_AT;
+        const unsigned long long near = is_first && lane < in_group
+                                            ? csz_load_shared_state(states + tile - 1 - lane)
+                                            : none,
+                                 far = is_first && lane + 32 < in_group
+                                           ? csz_load_shared_state(states + tile - 33 - lane)
+                                           : none,
+                                 end = group >= 0 ? csz_load_shared_state(&groups[group].end) : STATE_PREFIX,
+                                 told = group >= 0 ? csz_load_shared_state(&groups[group].told) : 0;
+        const bool is_prefix = end != 0;
+        const uint32_t prefixes = __ballot_sync(CSZ_ALL, is_prefix),
+                       stop = prefixes ? (uint32_t)__ffs((int)prefixes) - 1 : 31;
+        const bool is_known = near && far && (lane > stop || is_prefix || told >= all);
+        if (__any_sync(CSZ_ALL, !is_known)) {
+            if (!must) return LOOK_AGAIN;
             CSZ_SPIN();
             continue;
         }
-        sum += seen;
-        if (ends) return csz_warp_sum_u64(sum);
-        at -= 32 * ROUNDS;
+        sum += state_words(near) + state_words(far);
+        if (lane <= stop) sum += group_words(is_prefix ? end : told);
+        if (prefixes) return csz_warp_sum_u64(sum);
+        is_first = false;
+        group -= 32;
     }
 }
 
@@ -272,74 +278,104 @@ CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out
 }
 
 /*
- * A record of the frame, `words` words of `stage`, whose size is published, to its place.  far_at: see
- * packed_encode_shared.  Begins with a barrier, and has others.
+ * A record of the frame whose size is published to its place; 0: that is not known yet, unless it must be.
+ * word(i): of its `staged` words; far_at: see packed_encode_shared.  Begins with a barrier, and has others.
  */
-template <typename V>
-CSZ_DEVICE void record_place(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t tile,
-                             const uint32_t *stage, uint32_t words, uint32_t far_at, bool from_slot) {
+template <typename V, typename Word>
+CSZ_DEVICE bool record_place(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t tile,
+                             uint32_t words, uint32_t far_at, bool must, const Word &word) {
     const packed_frame &f = sh.frame;
     const uint32_t t = threadIdx.x;
     unsigned long long *states = job.work.tile_state + f.first;
     __syncthreads();
     if (t < 32) {
-        const uint64_t before = packed_lookback(states, tile);
+        csz_group_state *groups = job.work.packed.group_state + csz_group_at(f.first, f.number);
+        const uint64_t before = packed_lookback(states, groups, tile, must);
         if (t == 0) {
-            csz_tell_state(states + tile, tile_state_of(STATE_PREFIX, words, before + words));
-            sh.before = (uint32_t)before;
-            if (!sh.has_start) sh.start = packed_start(job, f);
-            sh.has_start = 1;
+            sh.is_ready = before != LOOK_AGAIN;
+            if (sh.is_ready) {
+                csz_tell_state(states + tile, tile_state_of(STATE_PREFIX, words, before + words));
+                if (tile % CSZ_INDEX_GROUP == CSZ_INDEX_GROUP - 1)
+                    csz_tell_state(&groups[tile / CSZ_INDEX_GROUP].end, STATE_PREFIX | (before + words));
+                sh.before = (uint32_t)before;
+                if (!sh.has_start) sh.start = packed_start(job, f);
+                sh.has_start = 1;
+            }
         }
     }
     __syncthreads();
+    if (!sh.is_ready) return false;
     const uint64_t before = sh.before, at = sh.start + payload_at(sh.section_nwords) + before,
                    out_end = job.work.place[f.field].end;
     if (tile == f.ntiles - 1) packed_frame_end(sh, job, before + words);
-    if (words == 0) return;
+    if (words == 0) return true;
     const bool fits = at + words <= out_end;
     uint32_t *out = word_at(at);
     unsigned long long sum = 0;
     const uint32_t staged = far_at ? far_at : words;
     for (uint32_t i = t; i < staged; i += CSZ_TILE_THREADS) {
-        const uint32_t word = from_slot ? __ldcg(stage + i) : stage[i];
-        if (fits) out[i] = word;
-        sum += csz_hash_term(word, before + i);
+        const uint32_t w = word(i);
+        if (fits) out[i] = w;
+        sum += csz_hash_term(w, before + i);
     }
     if (far_at && fits) sum += far_store(sh, out + far_at, before + far_at);
     sum = csz_warp_sum_u64(sum);
     if ((t & 31) == 0)
         csz_add(job.work.group_sum + csz_group_at(f.first, f.number) + tile / CSZ_INDEX_GROUP, sum);
+    return true;
 }
 
-/* The record that waits, if there is one, to its place.  Has barriers. */
+/* The first record that waits to its place; 0: that is not known yet, unless it must be.  Has barriers. */
 template <typename V>
-CSZ_DEVICE void waiting_place(packed_encode_shared<V> &sh, const packed_job<V> &job,
-                              uint32_t *waiting_nwords) {
-    if (*waiting_nwords != NONE_WAITS)
-        record_place(sh, job, sh.waiting_tile, sh.waiting, *waiting_nwords, 0, false);
-    *waiting_nwords = NONE_WAITS;
+CSZ_DEVICE bool waiting_place(packed_encode_shared<V> &sh, const packed_job<V> &job, waiting_line *line,
+                              bool must) {
+    const waiting_record r = sh.records[line->first];
+    if (!record_place(sh, job, r.tile, r.nwords, 0, must, [&](uint32_t i) {
+            return sh.waiting[r.at + i < WAITING_NWORDS ? r.at + i : r.at + i - WAITING_NWORDS];
+        }))
+        return false;
+    line->first = (line->first + 1) % WAITING_MAX;
+    line->n--;
+    line->nwords -= r.nwords;
+    return true;
+}
+
+/* All that wait. */
+template <typename V>
+CSZ_DEVICE void waiting_end(packed_encode_shared<V> &sh, const packed_job<V> &job, waiting_line *line) {
+    __syncthreads();
+    while (line->n) waiting_place(sh, job, line, true);
 }
 
 /*
- * The tile's record, `words` words of `stage`.  Its size is published, if it is not already; then the record
- * that waits is placed, and this one waits in its place, so that tiles before it have time to tell their
- * sizes.  One that is too long does not wait.  *waiting_nwords: of the one that waits.  Has barriers.
+ * The tile's record, `words` words of `stage`.  Its size is published, if it is not already; then records
+ * that wait are placed, as far as those before them have told their sizes, and this one waits, too.  One that
+ * is too long does not.  Has barriers.
  */
 template <typename V>
 CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
-                             uint32_t words, bool from_slot, uint32_t *waiting_nwords) {
+                             uint32_t words, bool from_slot, waiting_line *line) {
     const uint32_t t = threadIdx.x, tile = sh.tile.claim.tile;
-    if (t == 0 && !sh.is_published) csz_tell_state(sh.state, tile_state_of(STATE_OWN, words, 0));
+    if (!sh.is_published) size_publish(sh, words);
     __syncthreads();
-    waiting_place(sh, job, waiting_nwords);
-    if (from_slot || words > WAITING_NWORDS || sh.far_at) {
-        record_place(sh, job, tile, stage, words, from_slot ? 0 : sh.far_at, from_slot);
+    const bool is_long = from_slot || words > WAITING_NWORDS || sh.far_at;
+    while (line->n &&
+           waiting_place(sh, job, line,
+                         is_long || line->n == WAITING_MAX || line->nwords + words > WAITING_NWORDS)) {
+    }
+    if (is_long) {
+        record_place(sh, job, tile, words, from_slot ? 0 : sh.far_at, true,
+                     [&](uint32_t i) { return from_slot ? __ldcg(stage + i) : stage[i]; });
         return;
     }
     __syncthreads(); /* the one before it has been copied */
-    for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS) sh.waiting[i] = stage[i];
-    if (t == 0) sh.waiting_tile = tile;
-    *waiting_nwords = words;
+    const uint32_t at = line->free_at;
+    for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS)
+        sh.waiting[at + i < WAITING_NWORDS ? at + i : at + i - WAITING_NWORDS] = stage[i];
+    if (t == 0) sh.records[(line->first + line->n) % WAITING_MAX] = {tile, words, at};
+    line->n++;
+    line->nwords += words;
+    line->free_at = at + words < WAITING_NWORDS ? at + words : at + words - WAITING_NWORDS;
 }
 
 /*

@@ -11,8 +11,15 @@
 #include "cuda/encode/packed.cuh"
 #include "cuda/encode/runs.cuh"
 
-/* Words of the longest record that waits for its place while the block codes its next tile. */
-enum { WAITING_NWORDS = 1536, NONE_WAITS = 0xFFFFFFFFu };
+/* Words, and records, that wait for their places at most while the block codes its next tiles. */
+enum { WAITING_NWORDS = 2048, WAITING_MAX = 4 };
+struct waiting_record {
+    uint32_t tile, nwords, at; /* of its frame; its first word among those that wait, which go round */
+};
+/* The records that wait: where the first of `records` and the first free word are; all threads know it. */
+struct waiting_line {
+    uint32_t first, n, free_at, nwords;
+};
 
 template <typename V> struct packed_encode_shared : packed_shared<V> {
     uint4 nbits, longest;                                 /* see lanes_place */
@@ -27,11 +34,14 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
                          are not */
     /* placing */
     unsigned long long *state; /* of the tile; null: its place is not looked for */
-    uint32_t is_published;     /* the record's size is in it */
-    uint32_t has_start;        /* start is the frame's */
-    uint32_t waiting[WAITING_NWORDS], waiting_tile;
-    uint32_t before;  /* words of the frame's payload before the record */
-    uint32_t claimed; /* index of the tile to work on */
+    csz_group_state *group_state;
+    uint32_t is_published; /* the record's size is in it */
+    uint32_t has_start;    /* start is the frame's */
+    uint32_t waiting[WAITING_NWORDS];
+    waiting_record records[WAITING_MAX];
+    uint32_t before;   /* words of the frame's payload before the record */
+    uint32_t is_ready; /* that is known */
+    uint32_t claimed;  /* index of the tile to work on */
     uint32_t section_nwords;
     uint32_t last;
     uint64_t start;         /* of the frame, address / 4 */
@@ -81,7 +91,7 @@ template <typename V> CSZ_COLD uint32_t raw_record(packed_encode_shared<V> &sh, 
     const int rank = sh.tile.job.geometry.rank;
     uint32_t hash = 0;
     __syncthreads();
-    pyramid_codes_of(&sh.codes, rank, sh.tile.job.geometry.log2_t, sh.tile.place.extent);
+    pyramid_codes_of(&sh.codes, rank, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
     for (uint32_t e = threadIdx.x; e < CSZ_TILE_N; e += CSZ_TILE_THREADS) {
         bool in;
         const V v = field.load(e, &in);
@@ -275,7 +285,7 @@ CSZ_COLD uint32_t sparse_record(packed_encode_shared<V> &sh, const sparse_layout
  * A tile's state: its kind (STATE_OWN, STATE_PREFIX), its record's words, and those of the frame's payload
  * up to and with it.
  */
-enum { STATE_WORDS_AT = 44 };
+enum { STATE_WORDS_AT = 44, GROUP_COUNT_AT = 44 };
 CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t words, uint64_t upto) {
     return kind | (unsigned long long)words << STATE_WORDS_AT | upto;
 }
@@ -284,6 +294,7 @@ CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t wo
 template <typename V> CSZ_DEVICE void size_publish(packed_encode_shared<V> &sh, uint32_t words) {
     if (threadIdx.x != 0 || !sh.state) return;
     csz_tell_state(sh.state, tile_state_of(STATE_OWN, words, 0));
+    csz_add(&sh.group_state->told, 1ull << GROUP_COUNT_AT | words);
     sh.is_published = 1;
 }
 

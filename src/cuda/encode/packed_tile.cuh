@@ -10,6 +10,9 @@
 #include "cuda/plan/work.cuh"
 #include "cuda/predict/pyramid_fast.cuh"
 
+/* A block has one tile at a time. */
+CSZ_DEVICE csz_team block_team(void) { return {1, 0}; }
+
 template <typename V> struct packed_job {
     csz_job<V> tile; /* as of the field */
     csz_work work;
@@ -19,7 +22,6 @@ template <typename V> struct packed_job {
     uint32_t stage_nwords; /* of a record at most */
     uint32_t in_slots;     /* records of coarsest lattices alone, to their slots */
     uint32_t is_again;     /* only where a frame has turned out too large as a pyramid */
-    int level;             /* of the kernel of levels */
 };
 
 /* A frame, as a block works on its tiles; made by one thread. */
@@ -91,7 +93,7 @@ template <typename V> CSZ_DEVICE V *packed_values(packed_shared<V> &sh, uint32_t
 
 /* Tables that all tiles need.  A barrier must follow. */
 template <typename V> CSZ_DEVICE void packed_begin(packed_shared<V> &sh, const packed_job<V> &job) {
-    sh.cases.begin();
+    sh.cases.begin(threadIdx.x);
     const uint32_t t = threadIdx.x;
     sh.unit_weight[t] = csz_value_weight(t, 31);
     if (t < 32) sh.code_weight[t] = csz_pow_u32(CSZ_VALUE_K, 31 - t);

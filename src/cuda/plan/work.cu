@@ -63,6 +63,8 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->lattices_n = csz_lattices_room(g, &p->frames, p->nlevels);
         p->choice = (csz_choice_sums *)take(nframes * sizeof *p->choice);
         p->redo = (uint32_t *)take(sizeof *p->redo);
+        p->claimed = (uint32_t *)take(sizeof *p->claimed);
+        p->restored = (uint32_t *)take(nframes * sizeof *p->restored);
     }
     w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
     w->zero_again = (uint32_t *)w->sample;
@@ -70,6 +72,9 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
     w->group_sum =
         (unsigned long long *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
+    if (p->is_used)
+        p->group_state =
+            (csz_group_state *)take((ntiles / CSZ_INDEX_GROUP + nframes + 1) * sizeof *p->group_state);
     w->frame_sums = (csz_frame_sums *)take(nframes * sizeof *w->frame_sums);
     w->counters = (uint32_t *)take((1 + nfields) * sizeof *w->counters);
     w->ready = (uint32_t *)take(nframes * sizeof *w->ready);

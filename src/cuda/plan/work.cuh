@@ -42,6 +42,14 @@ struct csz_choice_sums {
     unsigned long long lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
 };
 
+/*
+ * Look-back over a group of 64 tiles: how many have told their sizes, and the sum; and, once the last of them
+ * is placed, the words of the frame's payload up to its end.
+ */
+struct csz_group_state {
+    unsigned long long told, end;
+};
+
 /* What archives whose frames may be pyramids need besides. */
 struct csz_packed_work {
     uint32_t is_used;
@@ -52,12 +60,15 @@ struct csz_packed_work {
     uint64_t lattices_n;     /* values of a field's restored lattices */
     csz_choice_sums *choice; /* of each frame; zero before the sample */
     uint32_t *redo;          /* a frame has turned out too large; zero at first */
+    uint32_t *claimed;       /* tiles of lattices above the field that blocks have taken; zero at first, */
+    uint32_t *restored;      /* as those of each frame that are restored */
     void *lattices;
-    double *bound;        /* of each field */
-    int32_t *tuning;      /* of each frame; -1: predicted by Lorenzo */
-    uint32_t *first;      /* index of each frame's tile 0 among all tiles, and behind the last */
-    uint32_t *slot_words; /* of each frame's coarsest tile: its record's size, */
-    uint32_t *slots;      /* and slot_nwords words for it */
+    double *bound;                /* of each field */
+    int32_t *tuning;              /* of each frame; -1: predicted by Lorenzo */
+    uint32_t *first;              /* index of each frame's tile 0 among all tiles, and behind the last */
+    uint32_t *slot_words;         /* of each frame's coarsest tile: its record's size, */
+    uint32_t *slots;              /* and slot_nwords words for it */
+    csz_group_state *group_state; /* of groups of 64 tiles */
 };
 
 struct csz_work {

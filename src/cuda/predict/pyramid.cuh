@@ -8,8 +8,8 @@
 #ifndef CSZ_CUDA_PYRAMID_CUH
 #define CSZ_CUDA_PYRAMID_CUH
 
+#include "cuda/common/memory.cuh"
 #include "cuda/common/value.cuh"
-#include "cuda/common/warp.cuh"
 #include "predict/pyramid.h"
 
 /* ---- the type's arithmetic ---- */
@@ -71,15 +71,15 @@ struct pyramid_codes {
 CSZ_DEVICE void pyramid_codes_begin(pyramid_codes *c) { c->extent[0] = c->extent[1] = c->extent[2] = 0; }
 
 /*
- * For tiles of these extents in their lattice, where the last ones had others.  By all threads of a block,
+ * For tiles of these extents in their lattice, where the last ones had others.  By all threads of a team,
  * behind a barrier; ends with one.
  */
 static __device__ void pyramid_codes_of(pyramid_codes *c, int rank, const uint32_t *log2_t,
-                                        const uint32_t *extent) {
+                                        const uint32_t *extent, csz_team team) {
     const bool same = c->extent[0] == extent[0] && c->extent[1] == extent[1] && c->extent[2] == extent[2];
-    __syncthreads();
+    team.meet();
     if (same) return;
-    const uint32_t t = threadIdx.x;
+    const uint32_t t = team.thread();
     if (t < 32) { /* places go from the lowest bit up, of x, y and z in turn; padding comes last */
         const uint32_t bit = t / 3, k = t % 3, log2_of = log2_t[2 - k];
         const bool is_there = bit + 1 < log2_of + (log2_of == 0),
@@ -91,16 +91,19 @@ static __device__ void pyramid_codes_of(pyramid_codes *c, int rank, const uint32
     }
     if (t < 3) c->extent[t] = extent[t];
     if (t == 0) c->nbits = (uint8_t)(12 - rank);
-    __syncthreads();
+    team.meet();
     if (t < pyramid_codes::NX) c->x[t] = (uint16_t)c->part(0, t);
     if (t < pyramid_codes::NY) c->y[t] = (uint16_t)c->part(1, t);
     if (t < pyramid_codes::NZ) c->z[t] = (uint16_t)c->part(2, t);
-    __syncthreads();
+    team.meet();
 }
 
 /* ---- a tile ---- */
 
-/* A tile of a lattice, and the coarser lattice it is predicted from. */
+/*
+ * A tile of a lattice, and the coarser lattice it is predicted from.  That one is read past the L1: other
+ * blocks of the same kernel may have made it.
+ */
 template <typename V> struct pyramid_place {
     const V *coarser;                    /* its first value */
     uint64_t coarser_row, coarser_plane; /* values from row to row and from plane to plane */
@@ -178,9 +181,10 @@ CSZ_DEVICE V pyramid_predict(const pyramid_place<V> &p, const V *tile, uint32_t 
             step = 2 * (int64_t)(i == 2 ? 1 : i == 1 ? p.row : p.plane);
             b = from - step / 2;
         }
+        const auto at = [&](int64_t k) { return from_coarser ? csz_load_fresh(b + k) : b[k]; };
         const V zero = 0;
-        const V q = value::interpolate(reach, reach & 1 ? b[-step] : zero, b[0], reach & 2 ? b[step] : zero,
-                                       reach & 4 ? b[2 * step] : zero);
+        const V q = value::interpolate(reach, reach & 1 ? at(-step) : zero, at(0),
+                                       reach & 2 ? at(step) : zero, reach & 4 ? at(2 * step) : zero);
         if (order > most) nbest = 0;
         most = order;
         if (nbest == 0)
@@ -228,7 +232,7 @@ CSZ_DEVICE void pyramid_load_coarser(const pyramid_place<V> &p, V *tile, uint32_
     for (uint32_t i = r; i < n; i += nthreads) {
         const uint32_t row = i / nx, x = 2 * (i - row * nx), hz = row / ny, z = 2 * hz,
                        y = 2 * (row - hz * ny);
-        tile[p.in_tile(z, y, x)] = *p.above(z, y, x);
+        tile[p.in_tile(z, y, x)] = csz_load_fresh(p.above(z, y, x));
     }
 }
 

@@ -63,9 +63,8 @@ template <typename V> struct alignas(16) fast_case {
 template <typename V> struct fast_cases {
     fast_case<V> of[8];
 
-    /* By all threads; a barrier must follow. */
-    __device__ __forceinline__ void begin() {
-        const uint32_t reach = threadIdx.x;
+    /* By all threads, of which this is number `reach`; a barrier must follow. */
+    __device__ __forceinline__ void begin(uint32_t reach) {
         if (reach >= 8) return;
         const auto steps = [](int n, int u, int w, int z) {
             return (uint32_t)((n + 1) | (u + 1) << 2 | (w + 1) << 4 | (z + 1) << 6);
@@ -252,8 +251,8 @@ template <typename V> struct fast_tile<V, 3> {
 #pragma unroll
         for (uint32_t z = 0; z < CELLS + 3; z++) {
             const V *plane = p.coarser + min(max(p.at[0] / 2 + z, 1u) - 1, nz - 1) * p.coarser_plane;
-            v[z][0] = plane[from[0]];
-            v[z][1] = has_second ? plane[from[1]] : (V)0;
+            v[z][0] = csz_load_fresh(plane + from[0]);
+            v[z][1] = has_second ? csz_load_fresh(plane + from[1]) : (V)0;
         }
 #pragma unroll
         for (uint32_t z = 0; z < CELLS + 3; z++) {
@@ -268,7 +267,7 @@ template <typename V> struct fast_tile<V, 3> {
      * Values of all classes.  code(class's place in csz_class_at, i, prediction, v) makes a restored value
      * of v, i: of the cell; code.row(i, r, values) is told when row r of a cell is complete, its values 2 r
      * and 2 r + 1.  Faces: lanes 0 to 16 of warp w have the columns (8, lane) of plane w, the next 8 lanes
-     * (lane - 17, 16).  The coarser lattice has been loaded, and is tame.  Has barriers.
+     * (lane - 17, 16).  The coarser lattice has been loaded, and is tame.  Has barriers, code.meet().
      */
     template <bool WHOLE, typename Code>
     static __device__ __forceinline__ void restore(uint32_t t, shared &s, const fast_cases<V> &cases,
@@ -320,7 +319,7 @@ template <typename V> struct fast_tile<V, 3> {
             if (warp == CELLS - 1)
                 faces[CELLS * PLANE + face] = line(s.coarser + (CELLS + 1) * COARSER_PLANE);
         }
-        __syncthreads();
+        code.meet();
         const auto own_y = [&](uint32_t i) -> const fast_case<V> & {
             return cases.of[fast_reach(i, false, last_y, 2 * Y) & counting];
         };
@@ -358,7 +357,7 @@ template <typename V> struct fast_tile<V, 3> {
             (at_y ? zx : zy)[warp * PLANE + face] = fast_mean(
                 across ? -1 : along_z.order, along_z(at_y ? s.x : s.y), line.order, line(s.z + warp * PLANE));
         }
-        __syncthreads();
+        code.meet();
 #pragma unroll
         for (int i = 0; i < CELLS; i++) {
             const V q = fast_mean(across ? -1 : own.order(i), column(fyx, i), along_y.order,
@@ -415,9 +414,9 @@ template <typename V> struct fast_tile<V, 2> {
         for (uint32_t r = 0; r < ROUNDS; r++) {
             const uint32_t y = t / 32 + 4 * r, cy = min(max(p.at[1] / 2 + y, 1u) - 1, ny - 1);
             const V *from = p.coarser + cy * p.coarser_row;
-            v[r][0] = from[cx[0]];
-            v[r][1] = from[cx[1]];
-            v[r][2] = lane < 3 ? from[cx[2]] : (V)0;
+            v[r][0] = csz_load_fresh(from + cx[0]);
+            v[r][1] = csz_load_fresh(from + cx[1]);
+            v[r][2] = lane < 3 ? csz_load_fresh(from + cx[2]) : (V)0;
         }
 #pragma unroll
         for (uint32_t r = 0; r < ROUNDS; r++) {
@@ -470,7 +469,7 @@ template <typename V> struct fast_tile<V, 2> {
                                     (t + 1) * COARSER_ROW + X + 1, COARSER_ROW);
             s.y[t * ROW + X] = line(s.coarser);
         }
-        __syncthreads();
+        code.meet();
         const fast_line<V> along_x(cases.of[fast_reach(k, false, last_x, 2 * X) & counting], k, 1);
         const fast_column<V, CELLS, WHOLE> own(first, false, last_y, 2 * Y, p.tuning);
         cx[0] = half ? s.x[0][k] : cx[1];

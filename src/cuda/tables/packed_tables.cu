@@ -193,7 +193,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
     }
     if (part == PACKED_PART_INDEX) {
-        if (number == 0 && threadIdx.x == 0) call.counters->n_slow = call.counters->n_done = 0;
+        if (number == 0 && threadIdx.x == 0) call.counters->n_done = call.counters->n_claimed = 0;
         if (number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
         if (threadIdx.x == 0) packed_job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
