@@ -365,7 +365,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.header_words = plan->header_nbytes / 4;
     call.bound_abs = plan->bound_abs;
     call.all_slow = !shape_is_default(g);
-    call.check_groups = whole;
+    call.check_groups = whole && plan->level == 0;
     const int one_row = g->rank == 1;
     call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
     for (uint32_t f = 0; f < n; f++) call.aligned = call.aligned && (uintptr_t)items[f].d_out % 16 == 0;

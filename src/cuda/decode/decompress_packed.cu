@@ -57,9 +57,9 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
             if (!tile_find(&call, shared, slot, i, lane)) continue;
         }
         uint32_t way = WAY_END;
-        for (;;) {
+        for (bool is_first = true;; is_first = false) {
             if (!is_over)
-                way = tile_read<V, RANK>(&call, shared, slot, stage, stage_nwords, tables, lane);
+                way = tile_read<V, RANK>(&call, shared, slot, stage, stage_nwords, tables, lane, is_first);
             else if (lane == 0)
                 shared->tile[slot].way = WAY_END;
             if (!team_rendezvous(team)) break;
@@ -149,16 +149,30 @@ struct verify_shared {
     uint32_t last;
 };
 
+/* Compares the checksum of a group of the job's tiles with what the frame says, behind its payload. */
+CSZ_DEVICE void group_compare(const decode_job *job, uint32_t group, unsigned long long sum) {
+    const uint32_t *entry =
+        job->frame + job->payload_word + job->frame[CSZ_FRAME_HEADER_NBYTES / 4] + 3 * group;
+    if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
+}
+
 /*
- * Checksums of the groups of tiles that the box needs; then, by the block that ends last, those of values,
- * and the results.
+ * Checksums of the groups of tiles that the box needs, which have been added up where it needs all; then, by
+ * the block that ends last, those of values, and the results.
  */
 static __global__ void __launch_bounds__(VERIFY_THREADS)
     packed_verify_kernel(const __grid_constant__ decode_call call) {
     CSZ_DYNAMIC_SHARED(verify_shared, sh);
     const uint64_t n = (uint64_t)call.njobs * call.max_groups;
     uint32_t number = ~0u;
-    for (uint64_t i = blockIdx.x; i < n; i += gridDim.x) {
+    for (uint64_t i = blockIdx.x * VERIFY_THREADS + threadIdx.x; call.check_groups && i < n;
+         i += gridDim.x * VERIFY_THREADS) {
+        const uint32_t k = (uint32_t)(i / call.max_groups), group = (uint32_t)(i % call.max_groups);
+        const decode_job job = job_read(call.jobs + k);
+        if (job_is_sound(&call, k) && group * CSZ_INDEX_GROUP < job.ntiles)
+            group_compare(&job, group, __ldcg(call.group_sum + job.group_base + group));
+    }
+    for (uint64_t i = blockIdx.x; !call.check_groups && i < n; i += gridDim.x) {
         const uint32_t group = (uint32_t)(i % call.max_groups), first = group * CSZ_INDEX_GROUP;
         if (number != (uint32_t)(i / call.max_groups)) {
             number = (uint32_t)(i / call.max_groups);
@@ -182,9 +196,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS)
         if (threadIdx.x == 0) {
             sum = 0;
             for (uint32_t k = 0; k < VERIFY_THREADS / 32; k++) sum += sh.sums[k];
-            const uint32_t *entry =
-                payload + job->frame[CSZ_FRAME_HEADER_NBYTES / 4] + 3 * group; /* behind the payload */
-            if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
+            group_compare(job, group, sum);
         }
         __syncthreads();
     }
@@ -231,8 +243,9 @@ static int packed_launch_as(decode_call *call, int nsms, size_t shared_nbytes, v
     int good = csz_shared_allow(packed_kernel<V, RANK>, nbytes) &&
                csz_launch_next(packed_kernel<V, RANK>, (uint32_t)(n < (uint64_t)nsms ? n : (uint64_t)nsms),
                                call->nteams * TEAM_ALL, nbytes, 0, stream, *call);
-    const uint64_t ngroups = (uint64_t)call->njobs * call->max_groups, blocks = (uint64_t)nsms * 8;
-    return good && csz_launch_next(packed_verify_kernel, (uint32_t)(ngroups < blocks ? ngroups : blocks),
+    const uint64_t groups = (uint64_t)call->njobs * call->max_groups, blocks = (uint64_t)nsms * 8,
+                   wanted = call->check_groups ? (groups + VERIFY_THREADS - 1) / VERIFY_THREADS : groups;
+    return good && csz_launch_next(packed_verify_kernel, (uint32_t)(wanted < blocks ? wanted : blocks),
                                    VERIFY_THREADS, sizeof(verify_shared), 0, stream, *call);
 }
 

@@ -96,23 +96,15 @@ template <typename V> CSZ_DEVICE bool record_is_plain(const record_view<V> &view
 }
 
 /*
- * By a warp: the codes of a tile's record into chunks, by way of the stage where it fits; 0 where it is not
- * such a record, or has a fault.  *n_exceptions: of the record.
+ * By a warp: the codes of a tile's record into chunks; 0 where it is not such a record, or has a fault.
+ * words: the record, in the stage or where it lies.  *n_exceptions: of it.
  */
 template <typename V, int RANK>
-CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uint4 *chunks, uint32_t *stage,
-                           uint32_t stage_nwords, packed_tables *tables, uint32_t lane,
+CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uint4 *chunks,
+                           const uint32_t *words, bool is_staged, packed_tables *tables, uint32_t lane,
                            uint32_t *n_exceptions) {
-    const uint32_t nwords = t.nwords, *record = t.job.frame + t.job.payload_word + t.offset;
-    const bool is_staged = nwords + LANE_MAX_WORDS + 8 <= stage_nwords;
-    if (is_staged) {
-        record_stage(stage, record, nwords, lane);
-        csz_copies_wait();
-        __syncwarp();
-    } else if (!lanes_are_inside(&t.job, t.offset + nwords)) {
-        return false;
-    }
-    const uint32_t *words = is_staged ? stage + record_skew(record) : record;
+    const uint32_t nwords = t.nwords;
+    if (!is_staged && !lanes_are_inside(&t.job, t.offset + nwords)) return false;
     sparse_stream sparse;
     const bool is_sparse = nwords && (words[0] & 15) == CSZ_MODE_SPARSE;
     const record_view<V> view =
@@ -166,15 +158,41 @@ CSZ_DEVICE bool tile_find(const decode_call *call, packed_shared<V> *shared, uin
     return csz_agreed(is_there);
 }
 
-/* By a warp: how the tile is to be restored; its codes into chunks, if they are wanted. */
+/*
+ * Words of a stage behind a record: what the lanes' decoder may read, and, one chunk a thread, what the
+ * checksum may.
+ */
+enum { STAGE_BEHIND = 4 * 32 + 8 };
+static_assert(STAGE_BEHIND >= LANE_MAX_WORDS + 8, "there is room behind a record");
+
+/*
+ * By a warp: how the tile is to be restored; its codes into chunks, if they are wanted.  is_first: it is not
+ * read again, and its record counts in the checksum of its group.
+ */
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t tile_read(const decode_call *call, packed_shared<V> *shared, uint32_t slot,
-                              uint32_t *stage, uint32_t stage_nwords, packed_tables *tables, uint32_t lane) {
+                              uint32_t *stage, uint32_t stage_nwords, packed_tables *tables, uint32_t lane,
+                              bool is_first) {
     packed_tile<V> *t = &shared->tile[slot];
+    const uint32_t nwords = t->nwords, *record = t->job.frame + t->job.payload_word + t->offset;
+    const bool is_staged = nwords + STAGE_BEHIND <= stage_nwords;
+    if (is_staged) {
+        record_stage(stage, record, nwords, lane);
+        csz_copies_wait();
+    }
+    if (is_first && call->check_groups && nwords) {
+        const unsigned long long sum =
+            is_staged ? record_checksum(stage, record_skew(record), t->offset, nwords, lane)
+                      : record_checksum_unstaged(record, t->offset, nwords, lane);
+        csz_add_once(call->group_sum + t->job.group_base + t->tile / CSZ_INDEX_GROUP,
+                     (unsigned long long)csz_warp_sum_u64(sum));
+    }
+    __syncwarp();
     const bool may_be = !t->is_lorenzo && pyramid_is_fast<RANK>(t->place) && !(t->is_wanted && !t->out);
     uint32_t n_exceptions = 0;
-    const uint32_t way = may_be && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot), stage,
-                                                       stage_nwords, tables, lane, &n_exceptions)
+    const uint32_t way = may_be && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot),
+                                                       is_staged ? stage + record_skew(record) : record,
+                                                       is_staged, tables, lane, &n_exceptions)
                              ? WAY_CODES
                              : WAY_GENERAL;
     if (lane == 0) {
