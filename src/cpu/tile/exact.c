@@ -13,10 +13,16 @@
 typedef uint32_t lanes_u32 __attribute__((vector_size(16)));
 typedef uint64_t lanes_u64 __attribute__((vector_size(32)));
 
+/* Partial sums of a tile's checksum; of f64 those of the halves of values. */
+typedef lanes_u32 hashes_u32;
+typedef uint32_t hashes_u64 __attribute__((vector_size(32)));
+
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE4(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE4_U64(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define SHUFFLE4(a, b, ...) __builtin_shuffle(a, b, (lanes_u32){__VA_ARGS__})
+#define SHUFFLE4_U64(a, b, ...) __builtin_shuffle(a, b, (lanes_u64){__VA_ARGS__})
 #endif
 
 /* csz_exact_mask[n]: the n lowest bits. */
@@ -43,14 +49,14 @@ static uint32_t get_widths(uint8_t *restrict width, const csz_exact_head *head,
 }
 
 /*
- * A row of n differences to values and their checksum; above, where there is one, has the sums of the rows
- * before and gets those of this one.  Partial sums in a vector are two shifted additions, then the carry,
- * which begins with the base.  Reads, but does not write, up to three elements past the row.
+ * A row of n differences to values, and their checksums added; above, where there is one, has the sums of the
+ * rows before and gets those of this one.  Partial sums in a vector are two shifted additions, then the
+ * carry, which begins with the base.  Reads, but does not write, up to three elements past the row.
  */
-static inline uint32_t finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *above, const uint32_t *weight,
-                                      uint32_t n, uint32_t base) {
+static inline void finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *above, const uint32_t *weight,
+                                  uint32_t n, uint32_t base, hashes_u32 *hash) {
     const lanes_u32 zero = {0};
-    lanes_u32 carry = zero + base, hash = zero, s = zero;
+    lanes_u32 carry = zero + base, s = zero;
     for (uint32_t x = 0; x < n; x += 4) {
         lanes_u32 k;
         memcpy(&s, v + x, sizeof s);
@@ -66,7 +72,7 @@ static inline uint32_t finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *
         s += carry;
         carry = SHUFFLE4(s, s, 3, 3, 3, 3);
         s ^= (zero - (s >> 31)) >> 1; /* csz_ordered_u32 */
-        hash += s * k;
+        *hash += s * k;
         if (n - x < 4) break;
         memcpy(to + 4 * (size_t)x, &s, sizeof s);
     }
@@ -74,20 +80,37 @@ static inline uint32_t finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *
         const uint32_t bits = s[i];
         memcpy(to + 4 * (size_t)(n / 4 * 4 + i), &bits, sizeof bits);
     }
-    return hash[0] + hash[1] + hash[2] + hash[3];
 }
 
-static inline uint32_t finish_row_u64(uint8_t *to, const uint64_t *v, uint64_t *above, const uint32_t *weight,
-                                      uint32_t n, uint64_t base) {
-    uint32_t hash = 0;
-    for (uint32_t x = 0; x < n; x++) {
-        const uint64_t sum = above ? above[x] += v[x] : v[x];
-        base += sum;
-        const uint64_t bits = csz_ordered_u64(base);
-        hash += csz_value_fold_f64(bits) * weight[x];
-        memcpy(to + 8 * (size_t)x, &bits, sizeof bits);
+static inline void finish_row_u64(uint8_t *to, const uint64_t *v, uint64_t *above, const uint32_t *weight,
+                                  uint32_t n, uint64_t base, hashes_u64 *hash) {
+    const lanes_u64 zero = {0};
+    lanes_u64 carry = zero + base, s = zero;
+    for (uint32_t x = 0; x < n; x += 4) {
+        lanes_u32 low, high;
+        memcpy(&s, v + x, sizeof s);
+        memcpy(&low, weight + x, sizeof low);
+        high = low * CSZ_VALUE_HIGH; /* csz_value_fold_f64 */
+        if (above) {
+            lanes_u64 a;
+            memcpy(&a, above + x, sizeof a);
+            s += a;
+            memcpy(above + x, &s, sizeof s);
+        }
+        s += SHUFFLE4_U64(zero, s, 0, 4, 5, 6);
+        s += SHUFFLE4_U64(zero, s, 0, 1, 4, 5);
+        s += carry;
+        carry = SHUFFLE4_U64(s, s, 3, 3, 3, 3);
+        s ^= (zero - (s >> 63)) >> 1; /* csz_ordered_u64 */
+        *hash += (hashes_u64)s * (hashes_u64)(__builtin_convertvector(high, lanes_u64) << 32 |
+                                              __builtin_convertvector(low, lanes_u64));
+        if (n - x < 4) break;
+        memcpy(to + 8 * (size_t)x, &s, sizeof s);
     }
-    return hash;
+    for (uint32_t i = 0; i < n % 4; i++) {
+        const uint64_t bits = s[i];
+        memcpy(to + 8 * (size_t)(n / 4 * 4 + i), &bits, sizeof bits);
+    }
 }
 
 #define U uint32_t

@@ -344,17 +344,19 @@ static void NAME(exact_restore)(csz_tile_work *w, const csz_tile_plan *plan, con
     for (uint32_t e = tx; w->order == CSZ_ORDER_X && e < CSZ_TILE_N; e += tx)
         v[e] += e % plane ? v[e - tx] : 0;
 
-    w->value_hash = 0;
+    NAME(hashes) hash = {0};
     for (uint32_t z = 0; z < box->extent[0]; z++) {
         if (adds_rows) memset(above, 0, tx * sizeof *above);
         for (uint32_t y = 0; y < box->extent[1]; y++) {
             const uint32_t row = z * plane + y * tx;
             uint8_t *to = (uint8_t *)(w->value.FIELD + row);
             if (rows) to = (uint8_t *)rows->first + (z * rows->plane + y * rows->row) * sizeof *v;
-            w->value_hash += NAME(finish_row)(to, v + row, adds_rows ? above : NULL, weight + row,
-                                              box->extent[2], (U)w->base);
+            NAME(finish_row)
+            (to, v + row, adds_rows ? above : NULL, weight + row, box->extent[2], (U)w->base, &hash);
         }
     }
+    w->value_hash = 0;
+    for (uint32_t i = 0; i < sizeof hash / sizeof hash[0]; i++) w->value_hash += hash[i];
 }
 
 #undef U
