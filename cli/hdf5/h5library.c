@@ -73,6 +73,17 @@ void cli_h5_release(hid_t id) {
     if (id >= 0) cli_h5.H5Idec_ref(id);
 }
 
+H5_index_t cli_h5_attribute_order(hid_t object) {
+    unsigned flags = 0;
+    const H5I_type_t kind = cli_h5.H5Iget_type(object);
+    hid_t plist = kind == H5I_GROUP      ? cli_h5.H5Gget_create_plist(object)
+                  : kind == H5I_DATATYPE ? cli_h5.H5Tget_create_plist(object)
+                                         : cli_h5.H5Dget_create_plist(object);
+    if (plist >= 0) (void)cli_h5.H5Pget_attr_creation_order(plist, &flags);
+    cli_h5_release(plist);
+    return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
 int cli_h5_locate(cli_h5_location *at, const char *path) {
     size_t nchars = cli_h5_file_nchars(path);
     at->path = path;

@@ -150,6 +150,9 @@ void cli_h5_be_quiet(void);
 /* Closes an identifier of any kind; failed ones are allowed. */
 void cli_h5_release(hid_t id);
 
+/* The order in which an object's attributes were made, where that is known; else of their names. */
+H5_index_t cli_h5_attribute_order(hid_t object);
+
 /* ---- h5read.c ---- */
 
 /* Which of the types csz knows; 0 if it is none. */
@@ -185,6 +188,15 @@ int cli_h5_move_scale(hid_t scale, hid_t old);
 /* Metadata of an archive as attributes and dims of a dataset that was just made.  1 if it is done. */
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
                           const unsigned char *section, size_t nbytes);
+
+/* Which dims of the dataset to be made can grow: as metadata says, unless the file has such a dim that
+ * cannot. The number of them. */
+int cli_h5_unlimited_dims(int unlimited[CSZ_MAX_NDIM], hid_t file, const char *dataset_path,
+                          const csz_field *field, const unsigned char *section, size_t nbytes);
+
+/* Whether metadata and the fill value say that a dataset should get the attribute _FillValue: a dataset of
+ * netCDF without it, whose fill value is netCDF's own or that of missing_value, did not have it. */
+int cli_h5_lacks_fill(const csz_info *info, const unsigned char *section);
 
 /* FILE and DATASET of a path; dataset is NULL where none is named.  file is freed by the caller. */
 typedef struct cli_h5_location {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its
- * dims' names, its attributes.  Those that HDF5 and netCDF use for themselves, and the fill value, which an
- * archive has in its own place, are left out.
+ * dims' names, its attributes in their order.  Those that HDF5 and netCDF use for themselves are left out.
+ * The names of dims that can grow are kept as an attribute, _Unlimited, which does not become one of the
+ * dataset.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -25,7 +26,7 @@ static const char *const own_names[] = {"CLASS",
                                         "_Netcdf4Coordinates",
                                         "_nc3_strict",
                                         "_NCProperties",
-                                        "_FillValue"};
+                                        "_Unlimited"};
 
 static int is_own(const char *name) {
     for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
@@ -162,11 +163,11 @@ static const char *last_part(const char *path) {
 
 /* Names of the dims, where all have one and the archive has the dataset's own dims. */
 static void add_dims(gathering *g, hid_t dataset, const csz_field *field) {
-    char names[CSZ_MAX_NDIM * 1024];
-    size_t at = 0;
+    char names[CSZ_MAX_NDIM * 1024], growing[CSZ_MAX_NDIM * 1024];
+    size_t at = 0, growing_at = 0;
     hid_t space = cli_h5.H5Dget_space(dataset);
-    hsize_t dims[H5S_MAX_RANK];
-    const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : -1;
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, most) : -1;
     cli_h5_release(space);
     if (rank != field->ndim) return;
     for (int i = 0; i < rank; i++) {
@@ -181,10 +182,16 @@ static void add_dims(gathering *g, hid_t dataset, const csz_field *field) {
         if (!*name) return;
         memcpy(names + at, name, strlen(name) + 1);
         at += strlen(name) + 1;
+        if (most[i] != H5S_UNLIMITED) continue;
+        memcpy(growing + growing_at, name, strlen(name) + 1);
+        growing_at += strlen(name) + 1;
     }
     char *copy = malloc(at + 1);
     if (copy) memcpy(copy, names, at);
     add(g, CSZ_ROLE_DIMS, CSZ_ATTRIBUTE_STRINGS, strdup(""), copy, at);
+    copy = growing_at ? malloc(growing_at) : NULL;
+    if (copy) memcpy(copy, growing, growing_at);
+    if (growing_at) add(g, CSZ_ROLE_ATTRIBUTE, CSZ_ATTRIBUTE_STRINGS, strdup("_Unlimited"), copy, growing_at);
 }
 
 int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field) {
@@ -207,9 +214,10 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
         const char *name = last_part(at.dataset);
         add(g, CSZ_ROLE_NAME, CSZ_ATTRIBUTE_TEXT, strdup(""), strdup(name), strlen(name));
         add_dims(g, dataset, field);
+        const H5_index_t order = cli_h5_attribute_order(dataset);
         for (hsize_t i = 0;; i++) {
             hid_t attribute =
-                cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+                cli_h5.H5Aopen_by_idx(dataset, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
             if (attribute < 0) break;
             add_attribute(g, attribute);
             cli_h5_release(attribute);
@@ -284,19 +292,30 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
     return is_done;
 }
 
+/* The path of the scale of that name beside the dataset; 0 if it cannot be one. */
+enum { SCALE_PATH_NBYTES = 2048 };
+static int scale_path(char path[SCALE_PATH_NBYTES], const char *dataset_path, const char *name) {
+    const size_t folder = (size_t)(last_part(dataset_path) - dataset_path);
+    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 ||
+        folder + strlen(name) + 1 >= SCALE_PATH_NBYTES || strcmp(last_part(dataset_path), name) == 0)
+        return 0;
+    memcpy(path, dataset_path, folder);
+    strcpy(path + folder, name);
+    return 1;
+}
+
 /*
  * The scale of that name beside the dataset, made where there is none; -1 where it is another object, or
  * of another extent.
  */
-static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, uint64_t extent) {
-    const size_t folder = (size_t)(last_part(dataset_path) - dataset_path);
-    char path[2048];
-    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || folder + strlen(name) + 1 >= sizeof path ||
-        strcmp(last_part(dataset_path), name) == 0)
-        return -1;
-    memcpy(path, dataset_path, folder);
-    strcpy(path + folder, name);
-    const hsize_t n = extent;
+static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, uint64_t extent,
+                        int is_unlimited) {
+    char path[SCALE_PATH_NBYTES];
+    if (!scale_path(path, dataset_path, name)) return -1;
+    const hsize_t n = extent, most = is_unlimited ? H5S_UNLIMITED : n,
+                  chunk = n < 1      ? 1
+                          : n < 1024 ? n
+                                     : 1024;
     if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) > 0) {
         hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
         hsize_t dims[H5S_MAX_RANK];
@@ -309,10 +328,11 @@ static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, 
         cli_h5_release(scale);
         return -1;
     }
-    hid_t space = cli_h5.H5Screate_simple(1, &n, NULL),
+    hid_t space = cli_h5.H5Screate_simple(1, &n, &most),
           dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
     hid_t scale = -1;
-    if (space >= 0 && dcpl >= 0 && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0)
+    if (space >= 0 && dcpl >= 0 && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0 &&
+        (!is_unlimited || cli_h5.H5Pset_chunk(dcpl, 1, &chunk) >= 0))
         scale =
             cli_h5.H5Dcreate2(file, path, *cli_h5.H5T_IEEE_F32BE_g, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     cli_h5_release(dcpl);
@@ -324,10 +344,63 @@ static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, 
     return scale;
 }
 
+/* 1 if the file has a dim of that name beside the dataset which cannot grow. */
+static int is_fixed_dim(hid_t file, const char *dataset_path, const char *name) {
+    char path[SCALE_PATH_NBYTES];
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK] = {0};
+    if (!scale_path(path, dataset_path, name) || cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0) return 0;
+    hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
+    hid_t space = scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
+    const int can_grow =
+        space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, most) == 1 && most[0] == H5S_UNLIMITED;
+    cli_h5_release(space);
+    cli_h5_release(scale);
+    return !can_grow;
+}
+
+static int has_string(const csz_attribute *list, const char *text) {
+    const char *next = list->values, *end = next + list->nbytes;
+    for (; next < end; next += strlen(next) + 1)
+        if (strcmp(next, text) == 0) return 1;
+    return 0;
+}
+
+int cli_h5_unlimited_dims(int unlimited[CSZ_MAX_NDIM], hid_t file, const char *dataset_path,
+                          const csz_field *field, const unsigned char *section, size_t nbytes) {
+    csz_attribute a, names = {.nbytes = 0}, growing = {.nbytes = 0};
+    int n = 0, i = 0;
+    for (size_t place = 0; csz_metadata_next(&a, section, nbytes, &place);) {
+        if (a.role == CSZ_ROLE_DIMS) names = a;
+        if (a.role == CSZ_ROLE_ATTRIBUTE && a.type == CSZ_ATTRIBUTE_STRINGS &&
+            strcmp(a.name, "_Unlimited") == 0)
+            growing = a;
+    }
+    const char *name = names.values, *end = name + names.nbytes;
+    for (; i < field->ndim && name < end; i++, name += strlen(name) + 1) {
+        unlimited[i] = has_string(&growing, name) && !is_fixed_dim(file, dataset_path, name);
+        n += unlimited[i];
+    }
+    for (; i < field->ndim; i++) unlimited[i] = 0;
+    return n;
+}
+
+int cli_h5_lacks_fill(const csz_info *info, const unsigned char *section) {
+    csz_attribute a;
+    const double netcdf_fill = 9.9692099683868690e+36; /* NC_FILL_FLOAT and NC_FILL_DOUBLE */
+    if (!info->has_fill) return 0;
+    if (!section) return 1;
+    for (size_t place = 0; csz_metadata_next(&a, section, (size_t)info->metadata_nbytes, &place);)
+        if (a.role == CSZ_ROLE_ATTRIBUTE &&
+            (strcmp(a.name, "_FillValue") == 0 || strcmp(a.name, "missing_value") == 0))
+            return 0;
+    return info->fill != netcdf_fill && info->fill != (float)netcdf_fill;
+}
+
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
                           const unsigned char *section, size_t nbytes) {
     csz_attribute a;
-    int is_done = 1;
+    int is_done = 1, unlimited[CSZ_MAX_NDIM];
+    (void)cli_h5_unlimited_dims(unlimited, file, dataset_path, field, section, nbytes);
     for (size_t place = 0; is_done && csz_metadata_next(&a, section, nbytes, &place);) {
         if (a.role == CSZ_ROLE_ATTRIBUTE && !is_own(a.name) && cli_h5.H5Aexists(dataset, a.name) == 0)
             is_done = write_attribute(dataset, &a);
@@ -337,7 +410,7 @@ int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, c
         hid_t scales[CSZ_MAX_NDIM];
         const char *name = a.values;
         for (int i = 0; i < field->ndim; i++, name += strlen(name) + 1)
-            scales[i] = find_scale(file, dataset_path, name, field->dims[i]);
+            scales[i] = find_scale(file, dataset_path, name, field->dims[i], unlimited[i]);
         const int is_own_dim = field->ndim == 1 && strcmp(last_part(dataset_path), a.values) == 0;
         is_done = is_own_dim ? cli_h5_make_scale(dataset, 0, 0)
                              : cli_h5_attach_scales(dataset, scales, field->ndim);

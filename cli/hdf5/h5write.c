@@ -236,13 +236,34 @@ static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *
     return is_done;
 }
 
+/* Chunks of a dataset that can grow, of at most 4 MiB: one along such dims, unless it has no others. */
+static int set_chunks(hid_t dcpl, const csz_field *field, const int *unlimited, int nunlimited) {
+    enum { MOST_NBYTES = 4 << 20 };
+    hsize_t chunk[CSZ_MAX_NDIM];
+    uint64_t nbytes = cli_type_nbytes(field->type);
+    for (int i = field->ndim - 1; i >= 0; i--) {
+        chunk[i] = unlimited[i] && nunlimited < field->ndim ? 1 : field->dims[i] ? field->dims[i] : 1;
+        if (chunk[i] > MOST_NBYTES / nbytes) chunk[i] = MOST_NBYTES / nbytes ? MOST_NBYTES / nbytes : 1;
+        nbytes *= chunk[i];
+    }
+    return cli_h5.H5Pset_chunk(dcpl, field->ndim, chunk) >= 0;
+}
+
 static int write_dataset(hid_t file, addition *added) {
-    hsize_t dims[CSZ_MAX_NDIM];
+    hsize_t dims[CSZ_MAX_NDIM], most[CSZ_MAX_NDIM];
     const csz_field *field = added->field;
-    for (int i = 0; i < field->ndim; i++) dims[i] = field->dims[i];
+    const size_t metadata_nbytes = added->metadata ? (size_t)added->info->metadata_nbytes : 0;
+    int unlimited[CSZ_MAX_NDIM] = {0}, nunlimited = 0;
+    if (added->metadata)
+        nunlimited = cli_h5_unlimited_dims(unlimited, file, added->at->dataset, field, added->metadata,
+                                           metadata_nbytes);
+    for (int i = 0; i < field->ndim; i++) {
+        dims[i] = field->dims[i];
+        most[i] = unlimited[i] ? H5S_UNLIMITED : dims[i];
+    }
     hid_t type = field->type == CSZ_F32 ? *cli_h5.H5T_IEEE_F32LE_g : *cli_h5.H5T_IEEE_F64LE_g;
     hid_t memory = field->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
-    hid_t space = cli_h5.H5Screate_simple(field->ndim, dims, NULL);
+    hid_t space = cli_h5.H5Screate_simple(field->ndim, dims, most);
     hid_t links = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_LINK_CREATE_ID_g);
     hid_t dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
     hid_t dataset = -1, old = -1;
@@ -250,6 +271,9 @@ static int write_dataset(hid_t file, addition *added) {
     is_done = is_done && cli_h5.H5Pset_create_intermediate_group(links, 1) >= 0;
     is_done =
         is_done && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0; /* the same field gives the same bytes */
+    if (is_done && added->metadata)                             /* attributes come back in their order */
+        is_done = cli_h5.H5Pset_attr_creation_order(dcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0;
+    if (nunlimited) is_done = is_done && set_chunks(dcpl, field, unlimited, nunlimited);
     if (is_done && added->info->has_fill)
         is_done = cli_h5.H5Pset_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, &added->info->fill) >= 0;
     if (is_done && is_free(file, added->at->dataset) == 0) {
@@ -260,10 +284,11 @@ static int write_dataset(hid_t file, addition *added) {
     if (is_done) dataset = cli_h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
     is_done = is_done && dataset >= 0;
     is_done = is_done && write_values(dataset, space, memory, added);
-    if (is_done && added->info->has_fill) is_done = write_fill(dataset, type, added->info->fill);
+    if (is_done && cli_h5_lacks_fill(added->info, added->metadata))
+        is_done = write_fill(dataset, type, added->info->fill);
     if (is_done && added->metadata)
-        is_done = cli_h5_write_metadata(file, dataset, added->at->dataset, field, added->metadata,
-                                        (size_t)added->info->metadata_nbytes);
+        is_done =
+            cli_h5_write_metadata(file, dataset, added->at->dataset, field, added->metadata, metadata_nbytes);
     if (is_done && old >= 0 && field->ndim == 1 && cli_h5_is_scale(old))
         is_done = cli_h5_move_scale(dataset, old);
     cli_h5_release(old);

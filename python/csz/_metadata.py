@@ -97,6 +97,6 @@ def decode(section: bytes) -> tuple[str | None, tuple[str, ...] | None, dict[str
             name = value
         elif attribute.role == ROLE_DIMS:
             dims = tuple(value)
-        else:
+        elif attribute.name not in (b"_FillValue", b"_Unlimited"):  # of netCDF files: fill says the one, xarray would trip over both
             attrs[attribute.name.decode("utf-8", "surrogateescape")] = value
     return name, dims, attrs

@@ -328,6 +328,7 @@ netcdf meta {
 dimensions: time = UNLIMITED; lat = 4; lon = 6;
 variables:
   double time(time); time:units = "days since 2000-01-01";
+  float plain(time, lat); plain:zone = 1; plain:axis = "Y";
   float lat(lat); lat:units = "degrees_north";
   float T(time, lat, lon); T:units = "K"; T:_FillValue = 1e20f; T:valid_range = 200.f, 320.f; T:flags = 1s, 2s, 3s;
     string T:notes = "first", "", "dritte \xc3\xa4"; T:long_name = "air temperature"; T:one = 5; T:big = 12345678901LL;
@@ -337,7 +338,7 @@ data: time = 1, 2; lat = 10, 20, 30, 40;
       250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, _, 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255;
 }
 CDL
-variable() { ncdump -h "$1" | grep -aE "^[[:space:]]+(string )?T[(:]|float T" | sort; } # FILE: what ncdump says of T, in order of names
+variable() { ncdump -h "$1" | grep -aE "^[[:space:]]+(string )?T[(:]|float T|time = "; } # FILE: what ncdump says of T and its growing dim
 holds "ncgen writes attributes of every type" ncgen -k nc4 -o meta.nc meta.cdl
 holds "compress keeps them" "$csz" compress meta.nc:T -e 0.25 -o meta.csz
 holds "csz info shows them" "$csz" info meta.csz
@@ -353,9 +354,13 @@ d = json.load(open('meta.json'))
 assert d['name'] == 'T' and d['dim_names'] == ['time', 'lat', 'lon']
 a = d['attributes']
 assert a['units'] == 'K' and a['flags'] == [1, 2, 3] and a['a1'] == -3 and a['a3'] == 4000000000 and a['empty'] == ''
-assert a['notes'][:2] == ['first', ''] and '_FillValue' not in a"
+assert a['notes'][:2] == ['first', ''] and a['_FillValue'] > 0.99e20 and a['_Unlimited'] == ['time']"
 holds "decompress writes them into a netCDF file" "$csz" decompress meta.csz -o meta2.nc:T
-same_text "as they were, with the dims" "$(variable meta.nc)" "$(variable meta2.nc)"
+same_text "as they were and in their order, with the dims, of which one can grow" "$(variable meta.nc)" "$(variable meta2.nc)"
+"$csz" compress meta.nc:plain -e 0.25 -f -o plain.csz >out.txt
+"$csz" decompress plain.csz -f -o plain.nc:plain >out.txt
+same_text "a variable without _FillValue stays so" "$(ncdump -h meta.nc | grep 'plain[(:]')" "$(ncdump -h plain.nc | grep 'plain[(:]')"
+holds "more can be appended to the new file" bash -c "[ -z \"\$(command -v ncrcat)\" ] || ncrcat -O meta2.nc meta2.nc twice.nc"
 holds "the same from a pipe" bash -c "cat meta.csz | '$csz' decompress - -o meta3.nc:T"
 same_text "to the last attribute" "$(variable meta.nc)" "$(variable meta3.nc)"
 "$csz" compress meta.nc:lat -e 1e-3 -o lat.csz >out.txt

@@ -19,17 +19,6 @@ static cli_repack_variable *find_variable(const repacking *p, const char *path) 
     return NULL;
 }
 
-static H5_index_t order_of_attributes(hid_t object) {
-    unsigned flags = 0;
-    const H5I_type_t kind = cli_h5.H5Iget_type(object);
-    hid_t plist = kind == H5I_GROUP      ? cli_h5.H5Gget_create_plist(object)
-                  : kind == H5I_DATATYPE ? cli_h5.H5Tget_create_plist(object)
-                                         : cli_h5.H5Dget_create_plist(object);
-    if (plist >= 0) (void)cli_h5.H5Pget_attr_creation_order(plist, &flags);
-    cli_h5_release(plist);
-    return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-}
-
 /*
  * The type in the new file.  A type with a name is made once, before its name, as datasets and attributes may
  * come first; other types belong to no file.
@@ -112,7 +101,7 @@ static int copy_attribute(repacking *p, hid_t attribute, hid_t to) {
 }
 
 static int copy_attributes(repacking *p, hid_t from, hid_t to) {
-    const H5_index_t order = order_of_attributes(from);
+    const H5_index_t order = cli_h5_attribute_order(from);
     for (hsize_t i = 0;; i++) {
         hid_t attribute = cli_h5.H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
         if (attribute < 0) return 1;
