@@ -108,6 +108,7 @@ static void print_table(const cli_repack *r) {
             snprintf(bound, sizeof bound, "%.4g %s = %.4g", v->options.bound,
                      cli_mode_names[v->options.bound_mode], v->bound_abs);
         printf("%-*s  %-18s  %-24s  %8.2f", (int)width, v->path, dims, bound, ratio_of(v));
+        if (is_dry && v->prediction_error > 0) printf(" +- %.2g%%", 100 * v->prediction_error);
         if (!is_dry)
             printf("  %.4g%s", cli_metrics_error(&v->metrics, v->options.bound_mode),
                    v->options.bound_mode == CSZ_BOUND_PWR ? " of its value" : "");
@@ -144,6 +145,8 @@ static void print_json(const cli_repack *r) {
         cli_json_u64(&json, "nbytes_before", v->nbytes_before);
         cli_json_u64(&json, "nbytes_after", v->nbytes_after);
         cli_json_double(&json, "ratio", v->kept_as ? nothing : ratio_of(v));
+        cli_json_double(&json, "prediction_error",
+                        v->kept_as || !r->arguments->dry_run ? nothing : v->prediction_error);
         cli_json_double(&json, "max_abs_error",
                         v->kept_as || r->arguments->dry_run ? nothing : v->metrics.max_abs_error);
         cli_json_double(&json, "max_pwr_error",

@@ -27,6 +27,7 @@ typedef struct cli_repack_variable {
     csz_options options; /* bound_mode and bound as asked for, the fill value */
     double bound_abs;
     uint64_t nbytes_before, nbytes_after; /* in the files; after: predicted in a dry run */
+    double prediction_error;              /* relative standard error of a dry run's; 0 where it saw all */
     csz_metrics metrics;                  /* what was written, read again */
 } cli_repack_variable;
 

@@ -397,7 +397,8 @@ static const option_row rows[] = {
      "are "
      "compressed"},
     {CLI_REPACK, 0, "skip", NULL, "NAME,...", apply_skip, "leave these variables as they are"},
-    {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run, "write nothing: predict the ratios from samples"},
+    {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run,
+     "write nothing: predict the ratios from some chunks of each variable"},
     {CLI_HDF5 | CLI_REPACK, 0, "fill", NULL, "V", apply_fill,
      "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
     {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,

@@ -110,6 +110,16 @@ assert d['nbytes_out'] < d['nbytes_in']"
 holds "and the file is the same again" cmp out.nc out2.nc
 holds "--dry-run predicts" "$csz" hdf5 repack in.nc -m rel -e 1e-3 --dry-run
 says "in a table" '^/T +4x40x60 +0.001 rel = 0.0[0-9]+ +[0-9.]+$' out.txt
+for mode in '-m rel -e 1e-2' '-m exact' '-m pwr -e 1e-3'; do
+    # shellcheck disable=SC2086 # words
+    "$csz" hdf5 repack in.nc dry.nc -f $mode --json >real.json && "$csz" hdf5 repack in.nc $mode --dry-run --json >dry.json
+    holds "what is predicted comes true, $mode" python3 -c "
+import json
+real, dry = ({v['name']: v for v in json.load(open(f))['variables'] if not v['kept_as']} for f in ('real.json', 'dry.json'))
+assert len(dry) > 2 and dry.keys() == real.keys()
+for name, v in dry.items():
+    assert v['prediction_error'] == 0 and abs(v['nbytes_after'] / real[name]['nbytes_after'] - 1) < 0.05, (name, v, real[name])"
+done
 holds "-m pwr" "$csz" hdf5 repack in.nc pwr.nc -m pwr -e 1e-3
 says "shows shares of values" '^/T .* 0.001 pwr  .* 0.000[0-9]+ of its value$' out.txt
 holds "-m pwr --floor" "$csz" hdf5 repack in.nc floor.nc -m pwr -e 1e-6 --floor 0.01 -q

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bounds.c: each variable's bound, resolved over its whole dataset; sizes by the analysis, for a dry run. */
+/* bounds.c: each variable's bound, resolved over its whole dataset; sizes from some of its chunks, for a dry
+ * run. */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"
 
 #include "command.h"
 #include "commands/fill.h"
-#include "csz_analyze.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANALYZED_NBYTES = 1 << 28 }; /* at most, of a dry run */
+/* A dry run compresses chunks of so many bytes together of each variable, and at least so many chunks. */
+enum { SAMPLED_NBYTES = 1 << 26, LEAST_SAMPLED = 16 };
 
 /* The range of the values, and whether a fill value was forgotten; the bound that follows. */
 static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
@@ -68,52 +70,86 @@ int repack_find_bound(repacking *p, cli_repack_variable *v) {
     return status;
 }
 
-int repack_predict(repacking *p, cli_repack_variable *v) {
-    if (v->options.bound_mode == CSZ_BOUND_EXACT)
-        return cli_fail_usage(
-            "--dry-run predicts sizes under a bound; %s is to be exact, give --dry-run without it", v->path);
-    hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
-    const size_t size = cli_type_nbytes(v->type);
-    repack_piece at = {.nelements = v->nelements};
-    csz_context *context = NULL;
-    csz_analysis *a = calloc(1, sizeof *a);
-    csz_field field = {v->type, 0, {0}};
-    for (int i = 0; i < v->rank; i++) at.n[i] = v->dims[i];
-    const uint64_t plane = v->nelements / v->dims[0], most = ANALYZED_NBYTES / size;
-    if (v->nelements > most) {
-        at.n[0] = most / plane > 0 ? most / plane : 1;
-        at.nelements = at.n[0] * plane;
+/* Chunk number i of the dataset, cut where the dataset ends, and its dims as the filter sees them. */
+static void chunk_at(repack_piece *at, csz_field *field, const hsize_t *chunk, const cli_repack_variable *v,
+                     uint64_t i) {
+    *field = (csz_field){v->type, 0, {0}};
+    at->nelements = 1;
+    for (int d = v->rank - 1; d >= 0; d--) {
+        const uint64_t n = (v->dims[d] + chunk[d] - 1) / chunk[d];
+        at->begin[d] = i % n * chunk[d];
+        at->n[d] = v->dims[d] - at->begin[d] < chunk[d] ? v->dims[d] - at->begin[d] : chunk[d];
+        at->nelements *= at->n[d];
+        i /= n;
     }
-    for (int i = 0; i < v->rank; i++) { /* of more than four dims the slowest become one */
-        if (field.ndim == CSZ_MAX_NDIM) {
-            field.dims[0] *= field.dims[1];
-            memmove(field.dims + 1, field.dims + 2, (CSZ_MAX_NDIM - 2) * sizeof field.dims[0]);
-            field.ndim--;
+    for (int d = 0; d < v->rank; d++) { /* of more than four dims the slowest become one */
+        if (at->n[d] == 1) continue;
+        if (field->ndim == CSZ_MAX_NDIM) {
+            field->dims[0] *= field->dims[1];
+            memmove(field->dims + 1, field->dims + 2, (CSZ_MAX_NDIM - 2) * sizeof field->dims[0]);
+            field->ndim--;
         }
-        field.dims[field.ndim++] = at.n[i];
+        field->dims[field->ndim++] = at->n[d];
     }
-    void *values = a ? cli_allocate("a variable", at.nelements * size) : NULL;
-    int status = values ? cli_context_create(&context) : CLI_FAILED;
-    if (status == CLI_DONE &&
-        (dataset < 0 || !repack_move_piece(values, &at, repack_memory_type(v), dataset, 0)))
-        status = repack_fail_read(p, v->path);
+    if (field->ndim == 0) field->dims[field->ndim++] = 1;
+}
+
+/* What the filter makes of one chunk, in bytes. */
+static csz_status compress_chunk(size_t *nbytes, csz_context *context, const void *values,
+                                 const csz_field *field, const csz_options *options) {
+    size_t capacity = 0;
+    csz_status status = csz_compress_bound(&capacity, field, options);
+    void *archive = status == CSZ_OK ? malloc(capacity) : NULL;
+    if (status == CSZ_OK && !archive) status = CSZ_ERROR_MEMORY;
+    if (status == CSZ_OK) status = csz_compress(context, archive, capacity, nbytes, values, field, options);
+    free(archive);
+    return status;
+}
+
+int repack_predict(repacking *p, cli_repack_variable *v) {
+    hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
+    hsize_t chunk[H5S_MAX_RANK];
+    csz_context *context = NULL;
     csz_options options = v->options;
-    if (options.bound_mode != CSZ_BOUND_PWR) options.bound_mode = CSZ_BOUND_ABS;
-    if (status == CLI_DONE) {
-        const csz_status analyzed =
-            csz_analyze(context, a, sizeof *a, &v->bound_abs, 1, values, &field, &options, 0);
-        if (analyzed != CSZ_OK) status = cli_fail_status(analyzed, "analyze", v->path);
+    if (cli_is_ranged(options.bound_mode)) options.bound_mode = CSZ_BOUND_ABS;
+    options.bound = v->bound_abs;
+    options.backend = CSZ_BACKEND_CPU;
+    uint64_t nchunks = 1, chunk_nbytes = cli_type_nbytes(v->type);
+    if (dataset < 0) return repack_fail_read(p, v->path);
+    repack_chunks_of(chunk, v, dataset);
+    for (int d = 0; d < v->rank; d++) {
+        nchunks *= (v->dims[d] + chunk[d] - 1) / chunk[d];
+        chunk_nbytes *= chunk[d] < v->dims[d] ? chunk[d] : v->dims[d];
+    }
+    uint64_t n =
+        chunk_nbytes < SAMPLED_NBYTES / LEAST_SAMPLED ? SAMPLED_NBYTES / chunk_nbytes : LEAST_SAMPLED;
+    if (n > nchunks) n = nchunks;
+    void *values = cli_allocate("a chunk", chunk_nbytes);
+    int status = values ? cli_context_create(&context) : CLI_FAILED;
+    double sum = 0, squares = 0;
+    for (uint64_t i = 0; status == CLI_DONE && i < n; i++) { /* evenly over the dataset */
+        repack_piece at;
+        csz_field field;
+        size_t nbytes = 0;
+        chunk_at(&at, &field, chunk, v, (uint64_t)(((double)i + 0.5) * (double)nchunks / (double)n));
+        if (!repack_move_piece(values, &at, repack_memory_type(v), dataset, 0)) {
+            status = repack_fail_read(p, v->path);
+            break;
+        }
+        const csz_status compressed = compress_chunk(&nbytes, context, values, &field, &options);
+        if (compressed != CSZ_OK) status = cli_fail_status(compressed, "compress", v->path);
+        sum += (double)nbytes;
+        squares += (double)nbytes * (double)nbytes;
     }
     if (status == CLI_DONE) {
-        const csz_workflow_size *of = &a->predictor[options.predictor];
-        if (options.workflow != CSZ_WORKFLOW_AUTO || !of->nbytes_predicted)
-            of = &a->workflow[options.workflow];
-        v->nbytes_after =
-            (uint64_t)((double)of->nbytes_predicted * ((double)v->nelements / (double)at.nelements));
+        const double mean = sum / (double)n, variance = n > 1 ? (squares - sum * mean) / (double)(n - 1) : 0;
+        v->nbytes_after = (uint64_t)(mean * (double)nchunks);
+        v->prediction_error = n < nchunks && n > 1 && variance > 0
+                                  ? sqrt(variance / (double)n * (1 - (double)n / (double)nchunks)) / mean
+                                  : 0;
         repack_count_done(p, v, v->nelements);
     }
     free(values);
-    free(a);
     csz_context_destroy(context);
     cli_h5_release(dataset);
     return status;

@@ -92,7 +92,7 @@ void repack_count_done(repacking *p, const cli_repack_variable *v, uint64_t nele
 /* ---- bounds.c ---- */
 
 int repack_find_bound(repacking *p, cli_repack_variable *v);
-/* The size by the analysis of the variable, or of its first planes where it is large. */
+/* The size, from chunks all over the variable that are compressed, and its relative standard error. */
 int repack_predict(repacking *p, cli_repack_variable *v);
 
 /* ---- copy.c ---- */
