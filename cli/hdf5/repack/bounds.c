@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dry run compresses chunks of so many bytes together of each variable, and at least so many chunks. */
-enum { SAMPLED_NBYTES = 1 << 26, LEAST_SAMPLED = 16 };
+/* A dry run compresses so many chunks of each variable, or fewer where these have so many bytes, but some. */
+enum { MOST_SAMPLED = 256, LEAST_SAMPLED = 16, SAMPLED_NBYTES = 1 << 26 };
 
 /* The range of the values, and whether a fill value was forgotten; the bound that follows. */
 static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
@@ -123,6 +123,7 @@ int repack_predict(repacking *p, cli_repack_variable *v) {
     }
     uint64_t n =
         chunk_nbytes < SAMPLED_NBYTES / LEAST_SAMPLED ? SAMPLED_NBYTES / chunk_nbytes : LEAST_SAMPLED;
+    if (n > MOST_SAMPLED) n = MOST_SAMPLED;
     if (n > nchunks) n = nchunks;
     void *values = cli_allocate("a chunk", chunk_nbytes);
     int status = values ? cli_context_create(&context) : CLI_FAILED;

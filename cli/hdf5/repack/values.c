@@ -72,8 +72,13 @@ hid_t repack_memory_type(const cli_repack_variable *v) {
 }
 
 int repack_move_piece(void *values, const repack_piece *at, hid_t type, hid_t dataset, int writes) {
-    const hsize_t n = at->nelements;
-    hid_t space = cli_h5.H5Dget_space(dataset), memory = cli_h5.H5Screate_simple(1, &n, NULL);
+    const hsize_t one = 1;
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = cli_h5.H5Dget_space(dataset);
+    const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
+    /* of the same shape: HDF5 would map a line to a box element by element */
+    hid_t memory =
+        rank > 0 ? cli_h5.H5Screate_simple(rank, at->n, NULL) : cli_h5.H5Screate_simple(1, &one, NULL);
     int is_done = space >= 0 && memory >= 0 &&
                   (cli_h5.H5Sget_simple_extent_type(space) == H5S_SCALAR ||
                    cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0);
