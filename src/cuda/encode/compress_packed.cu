@@ -242,7 +242,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         packed_frame_leave(sh, job, ndone, hash);
         ndone = hash = 0;
     };
-    if (t == 0 && !job.in_slots) sh.claimed = csz_take_number(&job.work.counters[0]);
+    if (t == 0) {
+        sh.made_for = ~0u;
+        if (!job.in_slots) sh.claimed = csz_take_number(&job.work.counters[0]);
+    }
     __syncthreads();
 #pragma unroll 1
     for (uint32_t turn = blockIdx.x;; turn += gridDim.x) {
@@ -264,14 +267,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         }
         const uint32_t tile = job.in_slots ? 0 : sh.claimed - sh.frame.first;
         const bool has_slot = sh.frame.tuning >= 0 && tile == 0;
-        if (t == 0) {
-            packed_tile_set<V>(sh, job, tile);
-            sh.state = job.in_slots ? NULL : job.work.tile_state + sh.frame.first + tile;
-            sh.group_state =
-                w.group_state + csz_group_at(sh.frame.first, sh.frame.number) + tile / CSZ_INDEX_GROUP;
-            sh.has_far = !job.in_slots;
-            sh.is_published = 0;
-        }
+        if (t == 0 && sh.made_for != sh.frame.first + tile) tile_begin(sh, job, sh.frame.first + tile);
         __syncthreads();
         if (job.in_slots && !has_slot) continue;
         const bool from_slot = has_slot && !job.in_slots;
@@ -288,9 +284,9 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         if (!job.in_slots) {
             /* the next tile, while a place is looked for */
             if (t == 32) sh.claimed = csz_take_number(&job.work.counters[0]);
+            if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
             packed_place(sh, job, record, words, from_slot, &line);
             ndone++;
-            if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
         } else {
             __syncthreads();
             for (uint32_t i = t; i < words; i += PACKED_THREADS)

@@ -347,6 +347,29 @@ CSZ_DEVICE void waiting_end(packed_encode_shared<V> &sh, const packed_job<V> &jo
     while (line->n) waiting_place(sh, job, line, true);
 }
 
+/* One thread: the tile of that index, which is of the block's frame, is the next to work on. */
+template <typename V>
+CSZ_COLD void tile_begin(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t index) {
+    const packed_frame &f = sh.frame;
+    const uint32_t tile = index - f.first;
+    packed_tile_set<V>(sh, job, tile);
+    sh.state = job.in_slots ? NULL : job.work.tile_state + index;
+    sh.group_state = job.work.packed.group_state + csz_group_at(f.first, f.number) + tile / CSZ_INDEX_GROUP;
+    sh.has_far = !job.in_slots;
+    sh.is_published = 0;
+    sh.made_for = index;
+}
+
+/* Asks for the values of the tile, if it is one of the field's own. */
+template <typename V> CSZ_DEVICE void tile_prefetch(const packed_tile<V> &tile) {
+    if (tile.level) return;
+    const csz_values<V> field(tile.job, tile.claim);
+    bool in;
+#pragma unroll
+    for (uint32_t e = 0; e < CSZ_TILE_N / CSZ_TILE_THREADS; e += 128 / sizeof(V))
+        csz_prefetch(field.element(CSZ_TILE_N / CSZ_TILE_THREADS * threadIdx.x + e, &in));
+}
+
 /*
  * The tile's record, `words` words of `stage`.  Its size is published, if it is not already; then records
  * that wait are placed, as far as those before them have told their sizes, and this one waits, too.  One that
@@ -359,6 +382,9 @@ CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &j
     if (!sh.is_published) size_publish(sh, words);
     __syncthreads();
     const bool is_long = from_slot || words > WAITING_NWORDS || sh.far_at;
+    /* the next tile is made ready by one warp while another looks back */
+    if (t == CSZ_TILE_THREADS - 32 && !is_long && sh.claimed - sh.frame.first < sh.frame.ntiles)
+        tile_begin(sh, job, sh.claimed);
     while (line->n &&
            waiting_place(sh, job, line,
                          is_long || line->n == WAITING_MAX || line->nwords + words > WAITING_NWORDS)) {
@@ -369,6 +395,7 @@ CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &j
         return;
     }
     __syncthreads(); /* the one before it has been copied */
+    if (sh.made_for == sh.claimed) tile_prefetch(sh.tile);
     const uint32_t at = line->free_at;
     for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS)
         sh.waiting[at + i < WAITING_NWORDS ? at + i : at + i - WAITING_NWORDS] = stage[i];

@@ -41,7 +41,8 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
     waiting_record records[WAITING_MAX];
     uint32_t before;   /* words of the frame's payload before the record */
     uint32_t is_ready; /* that is known */
-    uint32_t claimed;  /* index of the tile to work on */
+    uint32_t claimed;  /* index of the tile to work on, */
+    uint32_t made_for; /* and of that which `tile` is */
     uint32_t section_nwords;
     uint32_t last;
     uint64_t start;         /* of the frame, address / 4 */
