@@ -26,7 +26,8 @@ void csz_pyramid_expect(csz_pyramid_work *p, const csz_level *level, const csz_t
                             n[2] * size,
                             box->extent[1],
                             box->extent[0] * box->extent[1],
-                            (uint32_t)(box->extent[2] * size)};
+                            (uint32_t)(box->extent[2] * size),
+                            0};
 }
 
 uint64_t csz_levels_nbytes(const csz_pyramid *shape, csz_type type) {

@@ -26,9 +26,10 @@ typedef struct code_order {
 
 /* Rows that are needed soon: the next tile's values, or where this one's go. */
 typedef struct rows_ahead {
-    const uint8_t *first;
+    const uint8_t *next;
     size_t plane, row;      /* bytes from one to the next */
-    uint32_t ny, n, nbytes; /* rows of a plane, of all, and bytes of a row */
+    uint32_t ny, n, nbytes; /* rows of a plane, those that are left, and bytes of a row */
+    uint32_t y;             /* of the next row */
 } rows_ahead;
 
 /*
@@ -46,9 +47,9 @@ struct csz_pyramid_work {
         double f64[PLACES_MAX];
     } value; /* compress: the tile's values by place */
     union {
-        float f32[PLANE_MAX];
-        double f64[PLANE_MAX];
-    } plane; /* predictions */
+        float f32[CLASS_MAX];
+        double f64[CLASS_MAX];
+    } prediction; /* compress: of a class */
     union {
         float f32[3][PLANE_MAX];
         double f64[3][PLANE_MAX];

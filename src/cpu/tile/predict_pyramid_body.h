@@ -28,20 +28,40 @@ static void NAME(load_coarser)(FLOAT *to, const class_layout *l, const csz_level
     }
 }
 
-/* Pairs of neighbours apart and together.  Kept out of line: only as functions of plain pointers does every
- * compiler vectorise them. */
-static __attribute__((noinline)) void NAME(split_row)(FLOAT *restrict even, FLOAT *restrict odd,
-                                                      const FLOAT *restrict row, uint32_t n) {
+/* Pairs of neighbours apart and together, in every other of a plane's rows.  Kept out of line: only as
+ * functions of plain pointers does every compiler vectorise them.  8: of a tile of 16 x 16 x 16. */
+static inline void NAME(split_row)(FLOAT *restrict even, FLOAT *restrict odd, const FLOAT *restrict row,
+                                   uint32_t n) {
     for (uint32_t x = 0; x < n; x++) {
         even[x] = row[2 * x];
         odd[x] = row[2 * x + 1];
     }
 }
-static __attribute__((noinline)) void NAME(join_row)(FLOAT *restrict row, const FLOAT *restrict even,
-                                                     const FLOAT *restrict odd, uint32_t n) {
+static __attribute__((noinline)) void NAME(split_rows)(FLOAT *restrict even, FLOAT *restrict odd,
+                                                       size_t pitch, const FLOAT *restrict row, size_t apart,
+                                                       uint32_t nrows, uint32_t n) {
+    for (; nrows; nrows--, even += pitch, odd += pitch, row += apart) {
+        if (n == 8)
+            NAME(split_row)(even, odd, row, 8);
+        else
+            NAME(split_row)(even, odd, row, n);
+    }
+}
+static inline void NAME(join_row)(FLOAT *restrict row, const FLOAT *restrict even, const FLOAT *restrict odd,
+                                  uint32_t n) {
     for (uint32_t x = 0; x < n; x++) {
         row[2 * x] = even[x];
         row[2 * x + 1] = odd[x];
+    }
+}
+static __attribute__((noinline)) void NAME(join_rows)(FLOAT *restrict row, size_t apart,
+                                                      const FLOAT *restrict even, const FLOAT *restrict odd,
+                                                      size_t pitch, uint32_t nrows, uint32_t n) {
+    for (; nrows; nrows--, even += pitch, odd += pitch, row += apart) {
+        if (n == 8)
+            NAME(join_row)(row, even, odd, 8);
+        else
+            NAME(join_row)(row, even, odd, n);
     }
 }
 
@@ -51,18 +71,17 @@ static void NAME(load_values)(FLOAT *value, const class_layout *l, const csz_lev
     const uint64_t *n = level->plan.geometry.n;
     uint32_t first[8] = {0};
     for (int i = 0; i < 1 << rank; i++) first[csz_class_at(rank, i)] = (uint32_t)i * l->half[0] * l->plane;
+    const uint32_t pairs = box->extent[2] / 2;
     for (uint32_t z = 0; z < box->extent[0]; z++) {
-        for (uint32_t y = 0; y < box->extent[1]; y++) {
-            const FLOAT *restrict row = (const FLOAT *)level->data +
-                                        ((box->origin[0] + z) * n[1] + box->origin[1] + y) * n[2] +
-                                        box->origin[2];
-            const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
-                           at = (z >> 1) * l->plane + (y >> 1) * l->pitch[1];
-            FLOAT *restrict even = value + first[klass] + at;
-            FLOAT *restrict odd = value + first[klass | 1] + at;
-            const uint32_t pairs = box->extent[2] / 2;
-            NAME(split_row)(even, odd, row, pairs);
-            if (box->extent[2] % 2) even[pairs] = row[2 * pairs];
+        for (uint32_t odd_y = 0; odd_y < 2; odd_y++) {
+            const FLOAT *row = (const FLOAT *)level->data +
+                               ((box->origin[0] + z) * n[1] + box->origin[1] + odd_y) * n[2] + box->origin[2];
+            const uint32_t klass = (z & 1) << 2 | odd_y << 1, nrows = (box->extent[1] + 1 - odd_y) / 2;
+            FLOAT *even = value + first[klass] + (z >> 1) * l->plane;
+            FLOAT *odd = value + first[klass | 1] + (z >> 1) * l->plane;
+            NAME(split_rows)(even, odd, l->pitch[1], row, 2 * n[2], nrows, pairs);
+            for (uint32_t y = 0; box->extent[2] % 2 && y < nrows; y++)
+                even[y * l->pitch[1] + pairs] = row[2 * y * n[2] + 2 * pairs];
         }
     }
 }
@@ -145,35 +164,36 @@ DEFINE_PREDICT(linear, 1)
 /* n values, stride apart, by interpolation along a dim in which they all have the same neighbours. */
 static inline void NAME(interpolate)(FLOAT *restrict out, const NAME(way) * way, size_t stride, uint32_t n) {
     const FLOAT *b = way->b, *a = b - way->step, *c = b + way->step, *d = c + way->step;
-    const size_t end = n * stride;
+    size_t i = 0;
     switch (way->reach) {
     case 7:
-        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(7, a[i], b[i], c[i], d[i]);
+        for (uint32_t k = 0; k < n; k++, i += stride)
+            out[k] = NAME(csz_interpolate)(7, a[i], b[i], c[i], d[i]);
         break;
     case 3:
-        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(3, a[i], b[i], c[i], 0);
+        for (uint32_t k = 0; k < n; k++, i += stride) out[k] = NAME(csz_interpolate)(3, a[i], b[i], c[i], 0);
         break;
     case 6:
-        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(6, 0, b[i], c[i], d[i]);
+        for (uint32_t k = 0; k < n; k++, i += stride) out[k] = NAME(csz_interpolate)(6, 0, b[i], c[i], d[i]);
         break;
     case 2:
-        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(2, 0, b[i], c[i], 0);
+        for (uint32_t k = 0; k < n; k++, i += stride) out[k] = NAME(csz_interpolate)(2, 0, b[i], c[i], 0);
         break;
     case 1:
-        for (size_t i = 0; i < end; i += stride) out[i] = NAME(csz_interpolate)(1, a[i], b[i], 0, 0);
+        for (uint32_t k = 0; k < n; k++, i += stride) out[k] = NAME(csz_interpolate)(1, a[i], b[i], 0, 0);
         break;
     default:
-        for (size_t i = 0; i < end; i += stride) out[i] = b[i];
+        for (uint32_t k = 0; k < n; k++, i += stride) out[k] = b[i];
         break;
     }
 }
 
 static inline void NAME(mean)(FLOAT *restrict out, const FLOAT *p, const FLOAT *q, const FLOAT *r, int nways,
                               size_t stride, uint32_t n) {
-    for (size_t i = 0; i < n * stride; i += stride)
-        out[i] = NAME(csz_prediction)(nways == 1   ? p[i]
-                                      : nways == 2 ? NAME(csz_mean2)(p[i], q[i])
-                                                   : NAME(csz_mean3)(p[i], q[i], r[i]));
+    for (uint32_t k = 0; k < n; k++)
+        out[k * stride] = NAME(csz_prediction)(nways == 1   ? p[k]
+                                               : nways == 2 ? NAME(csz_mean2)(p[k], q[k])
+                                                            : NAME(csz_mean3)(p[k], q[k], r[k]));
 }
 
 /* Along those of the dims that have the highest order. */
@@ -201,130 +221,103 @@ static void NAME(make_ends)(csz_pyramid_work *p, const class_layout *l) {
                              l->end[0][1],   l->pitch[1],  sizeof(BITS)};
     if (memcmp(p->ends_key, key, sizeof key) == 0) return;
     memcpy(p->ends_key, key, sizeof key);
+    const uint32_t pitch = l->pitch[1];
     BITS *no_x = p->no_x.WORDS, *no_y = p->no_y.WORDS;
-    for (uint32_t y = 0; y <= l->half[1]; y++) {
-        for (uint32_t x = 0; x < l->pitch[1]; x++) {
-            *no_x++ = (BITS)0 - (BITS)(x < key[0] || x >= key[1]);
-            *no_y++ = (BITS)0 - (BITS)(y < key[2] || y >= key[3]);
-        }
+    for (uint32_t y = 0; y <= l->half[1]; y++, no_x += pitch, no_y += pitch) {
+        const BITS of_y = (BITS)0 - (BITS)(y < key[2] || y >= key[3]);
+        for (uint32_t x = 0; x < pitch; x++) no_y[x] = of_y;
+        for (uint32_t x = 0; x < pitch; x++) no_x[x] = (BITS)0 - (BITS)(x < key[0] || x >= key[1]);
     }
 }
 
-/* A box of a plane, rows y .. y_end - 1, columns x .. x_end - 1, in which dims lack the same neighbours. */
-static void NAME(predict_box)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                              uint32_t klass, uint32_t z, uint32_t y, uint32_t y_end, uint32_t x,
-                              uint32_t x_end) {
+/* Elements of a class from lo to before hi that all lack the same neighbours, row by row, as a column through
+ * rows and planes, or as one through planes. */
+static void NAME(predict_box)(FLOAT *out, csz_pyramid_work *p, const class_layout *l, const csz_level *level,
+                              uint32_t klass, const uint32_t *lo, const uint32_t *hi) {
     const int from_coarser = (klass & (klass - 1)) == 0;
-    const uint32_t along = csz_tuning_dims(level->tuning, klass), at[3] = {z, y, x},
-                   place = y * l->pitch[1] + x, nx = x_end - x;
+    const uint32_t along = csz_tuning_dims(level->tuning, klass), nz = hi[0] - lo[0], ny = hi[1] - lo[1],
+                   nx = hi[2] - lo[2], *pitch = l->pitch,
+                   place = l->origin + lo[0] * pitch[0] + lo[1] * pitch[1] + lo[2];
     NAME(way) ways[3];
     int nways = 0;
-    if (y >= y_end || x >= x_end) return;
     for (int i = 0; i < 3; i++) {
         const uint32_t bit = 4u >> i;
         if (along & bit)
-            ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + l->origin + z * l->pitch[0] + place,
-                                        l->pitch[i], reach_at(l, level, i, at[i], from_coarser)};
+            ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + place, pitch[i],
+                                        reach_at(l, level, i, lo[i], from_coarser)};
     }
-    if (nx == 1) {
-        NAME(predict_few)(p->plane.FIELD + place, p->room.FIELD, ways, nways, l->pitch[1], y_end - y);
+    out += place;
+    if (nx == 1 && ny == 1) {
+        NAME(predict_few)(out, p->room.FIELD, ways, nways, pitch[0], nz);
+    } else if (nx == 1) {
+        NAME(predict_few)(out, p->room.FIELD, ways, nways, pitch[1], (nz - 1) * (pitch[0] / pitch[1]) + ny);
     } else {
-        NAME(predict_few)
-        (p->plane.FIELD + place, p->room.FIELD, ways, nways, 1, (y_end - y - 1) * l->pitch[1] + nx);
-    }
-}
-
-static inline FLOAT NAME(interpolate_one)(const FLOAT *b, size_t step, uint32_t reach) {
-    return NAME(csz_interpolate)(reach, reach & 1 ? *(b - step) : 0, *b, reach & 2 ? b[step] : 0,
-                                 reach & 4 ? b[2 * step] : 0);
-}
-
-/* The elements of a plane of class yx or zyx in which no dim has all neighbours. */
-static void NAME(predict_corners)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                                  uint32_t klass, uint32_t z) {
-    const int has_z = csz_tuning_dims(level->tuning, klass) >> 2;
-    const uint32_t reach_z = has_z ? reach_at(l, level, 0, z, 0) : 0, order_z = csz_reach_order(reach_z);
-    const few_indices *rows = &l->few[1], *columns = &l->few[2];
-    for (uint32_t j = 0; j < rows->n; j++) {
-        const uint32_t reach_y = rows->reach[j], order_y = csz_reach_order(reach_y);
-        for (uint32_t k = 0; k < columns->n; k++) {
-            const uint32_t reach_x = columns->reach[k], order_x = csz_reach_order(reach_x),
-                           of_two = order_y > order_x ? order_y : order_x,
-                           most = has_z && order_z > of_two ? order_z : of_two;
-            const size_t place = rows->at[j] * l->pitch[1] + columns->at[k],
-                         at = l->origin + z * l->pitch[0] + place;
-            FLOAT found[3] = {0, 0, 0};
-            int n = 0;
-            if (has_z && order_z == most)
-                found[n++] = NAME(interpolate_one)(p->by_class.FIELD[klass & ~4u] + at, l->pitch[0], reach_z);
-            if (order_y == most)
-                found[n++] = NAME(interpolate_one)(p->by_class.FIELD[klass & ~2u] + at, l->pitch[1], reach_y);
-            if (order_x == most)
-                found[n++] = NAME(interpolate_one)(p->by_class.FIELD[klass & ~1u] + at, 1, reach_x);
-            p->plane.FIELD[place] =
-                NAME(csz_prediction)(n == 1   ? found[0]
-                                     : n == 2 ? NAME(csz_mean2)(found[0], found[1])
-                                              : NAME(csz_mean3)(found[0], found[1], found[2]));
+        for (uint32_t z = 0; z < nz; z++, out += pitch[0]) {
+            NAME(predict_few)(out, p->room.FIELD, ways, nways, 1, (ny - 1) * pitch[1] + nx);
+            for (int i = 0; i < nways; i++) ways[i].b += pitch[0];
         }
     }
 }
 
-/*
- * Predictions of a plane of a class, ny rows of nx elements, into plane[].  All elements are treated as those
- * in the middle of the plane, where a dim that lacks a neighbour does not count; then those again in which
- * all dims lack one.
+/* All elements of a plane as if they were in its middle: a dim that lacks a neighbour there does not count.
  */
-static void NAME(predict_plane)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                                uint32_t klass, uint32_t z, uint32_t ny, uint32_t nx) {
-    const int from_coarser = (klass & (klass - 1)) == 0, is_linear = level->reach == 2;
-    const uint32_t along = csz_tuning_dims(level->tuning, klass), pitch = l->pitch[1],
-                   n = whole_vectors((ny - 1) * pitch + nx);
-    const uint32_t *first = l->first[from_coarser], *end = l->end[from_coarser];
+static void NAME(predict_plane)(FLOAT *out, csz_pyramid_work *p, const class_layout *l, uint32_t klass,
+                                uint32_t along, int is_linear, uint32_t z, uint32_t n) {
     const uint32_t at = l->origin + z * l->pitch[0];
+    const size_t z_step = l->pitch[0], pitch = l->pitch[1];
     const FLOAT *before_z = p->by_class.FIELD[klass & ~4u] + at,
                 *before_y = p->by_class.FIELD[klass & ~2u] + at,
                 *before_x = p->by_class.FIELD[klass & ~1u] + at;
     const BITS *no_y = p->no_y.WORDS, *no_x = p->no_x.WORDS;
-    FLOAT *out = p->plane.FIELD;
-    if (along & 4 && z >= first[0] && z < end[0]) {
-        const size_t z_step = l->pitch[0];
-        switch (along) {
-        case 4: (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_z, z_step, n); break;
-        case 6:
-            (is_linear ? NAME(predict_z_linear) : NAME(predict_z_cubic))(out, before_z, z_step, before_y,
-                                                                         pitch, no_y, n);
-            break;
-        case 5:
-            (is_linear ? NAME(predict_z_linear) : NAME(predict_z_cubic))(out, before_z, z_step, before_x, 1,
-                                                                         no_x, n);
-            break;
-        default:
-            (is_linear ? NAME(predict_zyx_linear) : NAME(predict_zyx_cubic))(out, before_z, z_step, before_y,
-                                                                             pitch, before_x, no_y, no_x, n);
-            break;
-        }
-        return;
-    }
-    /* rows and columns in which y and x have all neighbours, of those there are */
-    const uint32_t y0 = first[1] < ny ? first[1] : ny, y1 = end[1] < ny ? end[1] : ny,
-                   x0 = first[2] < nx ? first[2] : nx, x1 = end[2] < nx ? end[2] : nx;
-    switch (along & 3) {
-    case 0: NAME(predict_box)(p, l, level, klass, z, 0, ny, 0, nx); break;
-    case 1:
-        (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_x, 1, n);
-        for (uint32_t x = 0; x < x0; x++) NAME(predict_box)(p, l, level, klass, z, 0, ny, x, x + 1);
-        for (uint32_t x = x1; x < nx; x++) NAME(predict_box)(p, l, level, klass, z, 0, ny, x, x + 1);
-        break;
-    case 2:
-        (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_y, pitch, n);
-        for (uint32_t y = 0; y < y0; y++) NAME(predict_box)(p, l, level, klass, z, y, y + 1, 0, nx);
-        for (uint32_t y = y1; y < ny; y++) NAME(predict_box)(p, l, level, klass, z, y, y + 1, 0, nx);
-        break;
-    default:
+    out += at;
+    switch (along) {
+    case 1: (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_x, 1, n); break;
+    case 2: (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_y, pitch, n); break;
+    case 3:
         (is_linear ? NAME(predict_yx_linear) : NAME(predict_yx_cubic))(out, before_y, pitch, before_x, no_y,
                                                                        no_x, n);
-        NAME(predict_corners)(p, l, level, klass, z);
         break;
+    case 4: (is_linear ? NAME(predict1_linear) : NAME(predict1_cubic))(out, before_z, z_step, n); break;
+    case 5:
+        (is_linear ? NAME(predict_z_linear) : NAME(predict_z_cubic))(out, before_z, z_step, before_x, 1, no_x,
+                                                                     n);
+        break;
+    case 6:
+        (is_linear ? NAME(predict_z_linear) : NAME(predict_z_cubic))(out, before_z, z_step, before_y, pitch,
+                                                                     no_y, n);
+        break;
+    case 7:
+        (is_linear ? NAME(predict_zyx_linear) : NAME(predict_zyx_cubic))(out, before_z, z_step, before_y,
+                                                                         pitch, before_x, no_y, no_x, n);
+        break;
+    default: break;
+    }
+}
+
+/*
+ * Predictions of a class with n elements along each dim into out, which has the layout of by_class: plane by
+ * plane, then those elements again in which all dims lack a neighbour.
+ */
+static void NAME(predict_class)(FLOAT *out, csz_pyramid_work *p, const class_layout *l,
+                                const csz_level *level, uint32_t klass, const uint32_t *n) {
+    const int from_coarser = (klass & (klass - 1)) == 0, is_linear = level->reach == 2;
+    const uint32_t along = csz_tuning_dims(level->tuning, klass), *first = l->first[from_coarser],
+                   *end = l->end[from_coarser], nplaces = whole_vectors((n[1] - 1) * l->pitch[1] + n[2]);
+    for (uint32_t z = 0; z < n[0]; z++) NAME(predict_plane)
+    (out, p, l, klass, along & 4 && (z < first[0] || z >= end[0]) ? along & 3 : along, is_linear, z, nplaces);
+    uint32_t lo[3], hi[3], at[3];
+    few_indices few[3];
+    for (int i = 0; i < 3; i++) few_find(&few[i], along & 4u >> i, first[i], end[i], n[i]);
+    for (at[0] = 0; at[0] < few[0].n; at[0]++) {
+        for (at[1] = 0; at[1] < few[1].n; at[1]++) {
+            for (at[2] = 0; at[2] < few[2].n; at[2]++) {
+                for (int i = 0; i < 3; i++) {
+                    lo[i] = few[i].at[at[i]];
+                    hi[i] = along & 4u >> i ? lo[i] + 1 : n[i];
+                }
+                NAME(predict_box)(out, p, l, level, klass, lo, hi);
+            }
+        }
     }
 }
 
@@ -610,16 +603,16 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
  * `pitch`. */
 static void NAME(join_classes)(FLOAT *to, uint64_t plane_pitch, uint64_t row_pitch, const csz_pyramid_work *p,
                                const class_layout *l, const csz_tile_box *box) {
+    const uint32_t pairs = box->extent[2] / 2;
     for (uint32_t z = 0; z < box->extent[0]; z++) {
-        for (uint32_t y = 0; y < box->extent[1]; y++) {
-            const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
-                           at = l->origin + (z >> 1) * l->pitch[0] + (y >> 1) * l->pitch[1];
-            const FLOAT *restrict even = p->by_class.FIELD[klass] + at;
-            const FLOAT *restrict odd = p->by_class.FIELD[klass | 1] + at;
-            FLOAT *restrict out = to + z * plane_pitch + y * row_pitch;
-            const uint32_t pairs = box->extent[2] / 2;
-            NAME(join_row)(out, even, odd, pairs);
-            if (box->extent[2] % 2) out[2 * pairs] = even[pairs];
+        for (uint32_t odd_y = 0; odd_y < 2; odd_y++) {
+            const uint32_t klass = (z & 1) << 2 | odd_y << 1, at = l->origin + (z >> 1) * l->pitch[0],
+                           nrows = (box->extent[1] + 1 - odd_y) / 2;
+            const FLOAT *even = p->by_class.FIELD[klass] + at, *odd = p->by_class.FIELD[klass | 1] + at;
+            FLOAT *row = to + z * plane_pitch + odd_y * row_pitch;
+            NAME(join_rows)(row, 2 * row_pitch, even, odd, l->pitch[1], nrows, pairs);
+            for (uint32_t y = 0; box->extent[2] % 2 && y < nrows; y++)
+                row[2 * y * row_pitch + 2 * pairs] = even[y * l->pitch[1] + pairs];
         }
     }
 }
@@ -631,15 +624,16 @@ static void NAME(store_restored)(const csz_pyramid_work *p, const class_layout *
     NAME(join_classes)(to, n[1] * n[2], n[2], p, l, box);
 }
 
-/* Restores n places from their codes; returns their part of the checksum. */
-static __attribute__((noinline)) uint32_t NAME(restore_places)(FLOAT *restrict out, const FLOAT *restrict p,
+/* Predictions of n places to restored values, which for the code 0 are the same; returns their part of the
+ * checksum. */
+static __attribute__((noinline)) uint32_t NAME(restore_places)(FLOAT *restrict at,
                                                                const int16_t *restrict code,
                                                                const uint32_t *restrict weight, uint32_t n,
                                                                FLOAT step) {
     BITS sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
-        const FLOAT r = NAME(csz_pyramid_restore)(p[i], (FLOAT)code[i], step);
-        out[i] = r;
+        const FLOAT r = NAME(csz_pyramid_restore)(at[i], (FLOAT)code[i], step);
+        at[i] = r;
         sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
     }
     return (uint32_t)sum;
@@ -653,42 +647,35 @@ static __attribute__((noinline)) uint32_t NAME(hash_places)(const FLOAT *restric
 }
 
 /* Copies the rows and planes of predictions that the tile does not own. */
-static void NAME(keep_predictions)(FLOAT *to, const csz_pyramid_work *p, uint32_t pitch, uint32_t first,
+static void NAME(keep_predictions)(FLOAT *to, const FLOAT *predictions, uint32_t pitch, uint32_t first,
                                    uint32_t ny, uint32_t nx) {
     if (first < ny)
-        memcpy(to + first * pitch, p->plane.FIELD + first * pitch,
-               ((ny - first - 1) * pitch + nx) * sizeof *to);
+        memcpy(to + first * pitch, predictions + first * pitch, ((ny - first - 1) * pitch + nx) * sizeof *to);
 }
 
 /* All classes from the codes; returns the checksum of a tile without exceptions. */
 static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                                   const uint32_t *weight, const rows_ahead *target) {
+                                   const uint32_t *weight, rows_ahead *target) {
     const int rank = level->plan.geometry.rank;
-    const uint32_t pitch = l->pitch[1];
+    const uint32_t pitch = l->pitch[1], at_once = rows_at_once(target, &level->plan.geometry);
     uint32_t hash = 0;
     for (int i = 0; i < 1 << rank; i++) {
         const uint32_t klass = (uint32_t)csz_class_at(rank, i);
         uint32_t n[3], own[3];
         class_extents(own, n, l, klass);
-        for (uint32_t z = 0; z < n[0] && n[1] && n[2]; z++) {
-            if (z < l->half[0]) fetch_ahead(target, (uint32_t)i * l->half[0] + z, l->half[0] << rank, 1);
+        if (!n[0] || !n[1] || !n[2]) continue;
+        if (i) NAME(predict_class)(p->by_class.FIELD[klass], p, l, level, klass, n);
+        for (uint32_t z = 0; z < own[0] && own[1] && own[2]; z++) {
+            fetch_ahead(target, at_once, 1);
             FLOAT *at = p->by_class.FIELD[klass] + l->origin + z * l->pitch[0];
-            const uint32_t place = ((uint32_t)i * l->half[0] + z) * l->plane;
-            const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0;
-            const uint32_t length = whole_vectors(((i ? own_rows : n[1]) - 1) * pitch + n[2]);
-            uint32_t gained = 0;
-            if (i == 0) {
-                gained = NAME(hash_places)(at, weight + place, length);
-            } else {
-                NAME(predict_plane)(p, l, level, klass, z, n[1], n[2]);
-                if (own_rows)
-                    gained = NAME(restore_places)(at, p->plane.FIELD, p->code + place, weight + place, length,
-                                                  level->plan.FIELD.step);
-            }
-            if (level->plan.is_pointwise && (i == 0 || own_rows))
+            const uint32_t place = ((uint32_t)i * l->half[0] + z) * l->plane,
+                           length = whole_vectors((own[1] - 1) * pitch + own[2]);
+            uint32_t gained = i == 0 ? NAME(hash_places)(at, weight + place, length)
+                                     : NAME(restore_places)(at, p->code + place, weight + place, length,
+                                                            level->plan.FIELD.step);
+            if (level->plan.is_pointwise)
                 gained = NAME(hash_pointwise)(at, weight + place, length, &level->plan.NAME(pointwise));
             hash += gained;
-            if (i) NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
         }
     }
     return hash;
@@ -719,9 +706,9 @@ static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const cs
         memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
     else
         codes_to_places(p->code, order, w->code16);
-    rows_ahead target = {NULL, 0, 0, box->extent[1], 0, (uint32_t)(box->extent[2] * sizeof(FLOAT))};
+    rows_ahead target = {NULL, 0, 0, box->extent[1], 0, (uint32_t)(box->extent[2] * sizeof(FLOAT)), 0};
     if (rows && !w->has_values && w->n_special == 0) {
-        target.first = rows->first;
+        target.next = rows->first;
         target.plane = rows->plane * sizeof(FLOAT);
         target.row = rows->row * sizeof(FLOAT);
         target.n = box->extent[0] * box->extent[1];
@@ -759,7 +746,7 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     const FLOAT bound = level->NAME(bound);
     class_layout l;
     layout_make(&l, level, box);
-    const uint32_t pitch = l.pitch[1];
+    const uint32_t pitch = l.pitch[1], at_once = rows_at_once(&p->ahead, g);
     uint32_t hash = 0;
     int has_refused = 0;
     const int is_pointwise = level->plan.is_pointwise;
@@ -772,19 +759,19 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
         const uint32_t klass = (uint32_t)csz_class_at(g->rank, i);
         uint32_t n[3], own[3];
         class_extents(own, n, &l, klass);
-        for (uint32_t z = 0; z < n[0] && n[1] && n[2]; z++) {
-            if (z < l.half[0]) fetch_ahead(&p->ahead, (uint32_t)i * l.half[0] + z, l.half[0] << g->rank, 0);
+        if (!n[0] || !n[1] || !n[2]) continue;
+        if (i) NAME(predict_class)(p->prediction.FIELD, p, &l, level, klass, n);
+        for (uint32_t z = 0; z < n[0]; z++) {
+            fetch_ahead(&p->ahead, at_once, 0);
             FLOAT *at = p->by_class.FIELD[klass] + l.origin + z * l.pitch[0];
             const uint32_t place = ((uint32_t)i * l.half[0] + z) * l.plane;
             const uint32_t own_rows = z < own[0] && own[2] ? own[1] : 0,
                            length = own_rows ? whole_vectors((own_rows - 1) * pitch + n[2]) : 0,
                            *weight = order->weight + place;
-            const FLOAT *v = p->value.FIELD + place, *prediction = i ? p->plane.FIELD : NULL;
+            const FLOAT *v = p->value.FIELD + place,
+                        *prediction = i ? p->prediction.FIELD + l.origin + z * l.pitch[0] : NULL;
             uint32_t gained = 0;
-            if (i > 0) {
-                NAME(predict_plane)(p, &l, level, klass, z, n[1], n[2]);
-                NAME(keep_predictions)(at, p, pitch, own_rows, n[1], n[2]);
-            }
+            if (i) NAME(keep_predictions)(at, prediction, pitch, own_rows, n[1], n[2]);
             if (!own_rows) continue;
             if (is_pointwise) {
                 NAME(clear_refused)(p, g->rank, &has_cleared);

@@ -22,22 +22,6 @@ static uint32_t plane_places(const csz_geometry *g) {
     return (half_extent(g, 1) * (half_extent(g, 2) + 3) + 15) & ~15u;
 }
 
-/* Bits of x, y, z in turn: codes of a block are pairs beside each other in x, then in y, z, and again in x.
- */
-static void order_find_blocks(code_order *order, int rank) {
-    const uint16_t *place = order->place_of_code;
-    const uint32_t block = rank == 3 ? 16 : 8, row = (uint32_t)(place[2] - place[0]),
-                   plane = rank == 3 ? (uint32_t)(place[4] - place[0]) : 0;
-    int is_regular = order->has_pairs;
-    for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) {
-        const uint32_t k = i % block / 2, first = place[i - i % block], x = 2 * (k >> (rank - 1));
-        is_regular &= place[i] == first + x + (k & 1) * row + (rank == 3 ? (k >> 1 & 1) * plane : 0);
-    }
-    order->block = is_regular ? block : 0;
-    order->block_row = row;
-    order->block_plane = plane;
-}
-
 static uint32_t sum_of_bits(const uint32_t *of_bit, uint32_t i) {
     uint32_t sum = 0;
     for (; i; i &= i - 1) sum += of_bit[__builtin_ctz(i)];
@@ -48,9 +32,10 @@ static uint32_t sum_of_bits(const uint32_t *of_bit, uint32_t i) {
  * coordinates add. */
 static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
                        const csz_tile_box *box) {
-    uint32_t of_class[8] = {0}, of_bit[3][12], of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2], e = 0;
+    uint32_t of_class[8] = {0}, of_bit[3][12], of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2];
+    if (!order->extent[0]) /* places between rows keep the weight 0 */
+        memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
     memcpy(order->extent, box->extent, sizeof order->extent);
-    memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
     for (uint32_t bit = 1; bit < 12;
          bit++) { /* the code of a sum of even coordinates is the sum of their codes */
         const uint32_t i = 1u << bit;
@@ -68,17 +53,23 @@ static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometr
         const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
                        of_row = sum_of_bits(of_bit[0], z & ~1u) + sum_of_bits(of_bit[1], y & ~1u),
                        inside = z < box->extent[0] && y < box->extent[1] ? box->extent[2] : 0;
-        for (uint32_t x = 0; x < tx; x++, e++) {
-            const uint32_t code = of_class[klass | (x & 1)] + of_row + of_x[x >> 1],
-                           place = p->place_of_element[e];
-            order->place_of_code[code] = (uint16_t)place;
-            order->weight[place] = x < inside ? p->weight_of_code[code] : 0;
+        for (uint32_t odd = 0; odd < 2; odd++) {
+            const uint32_t first = of_class[klass | odd] + of_row, own = (inside + 1 - odd) / 2,
+                           place = p->place_of_element[row * tx + odd];
+            for (uint32_t i = 0; i < tx / 2; i++) {
+                order->place_of_code[first + of_x[i]] = (uint16_t)(place + i);
+                order->weight[place + i] = i < own ? p->weight_of_code[first + of_x[i]] : 0;
+            }
         }
     }
-    order->has_pairs = 1;
-    for (uint32_t i = 0; i < CSZ_TILE_N; i += 2)
-        order->has_pairs &= order->place_of_code[i + 1] == order->place_of_code[i] + 1;
-    order_find_blocks(order, g->rank);
+    /* codes take turns with the bits of x, y and z, unless all of a dim's elements have a 0 there */
+    const uint32_t *x = of_bit[2], *y = of_bit[1], *z = of_bit[0];
+    order->has_pairs = x[1] == 1;
+    order->block = 0;
+    if (g->rank == 3 && x[1] == 1 && y[1] == 2 && z[1] == 4 && x[2] == 8) order->block = 16;
+    if (g->rank == 2 && x[1] == 1 && y[1] == 2 && x[2] == 4) order->block = 8;
+    order->block_row = half_extent(g, 2) + 3;
+    order->block_plane = plane_places(g);
 }
 
 static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
@@ -173,13 +164,13 @@ static void codes_to_places(int16_t *restrict to, const code_order *order, const
     }
 }
 
-/* Step `step` of nsteps over a tile: as many of the rows ahead are fetched.  A tile's rows lie too far apart
- * for the processor to foresee. */
-static inline void fetch_ahead(const rows_ahead *rows, uint32_t step, uint32_t nsteps,
-                               const int for_writing) {
-    const uint32_t first = step * rows->n / nsteps, end = (step + 1) * rows->n / nsteps;
-    for (uint32_t i = first; i < end; i++) {
-        const uint8_t *row = rows->first + i / rows->ny * rows->plane + i % rows->ny * rows->row;
+/* The next few of the rows ahead are fetched: a tile's rows lie too far apart for the processor to foresee.
+ */
+static inline void fetch_ahead(rows_ahead *rows, uint32_t nrows, const int for_writing) {
+    if (nrows > rows->n) nrows = rows->n;
+    rows->n -= nrows;
+    for (; nrows; nrows--) {
+        const uint8_t *row = rows->next;
         for (uint32_t at = 0; at < rows->nbytes; at += 64) {
             if (for_writing)
                 __builtin_prefetch(row + at, 1);
@@ -190,7 +181,17 @@ static inline void fetch_ahead(const rows_ahead *rows, uint32_t step, uint32_t n
             __builtin_prefetch(row + rows->nbytes - 1, 1);
         else
             __builtin_prefetch(row + rows->nbytes - 1);
+        rows->next += rows->row;
+        if (++rows->y < rows->ny) continue;
+        rows->y = 0;
+        rows->next += rows->plane - rows->ny * rows->row;
     }
+}
+
+/* So many at each plane of each class of a tile. */
+static uint32_t rows_at_once(const rows_ahead *rows, const csz_geometry *g) {
+    const uint32_t nplanes = half_extent(g, 0) << g->rank;
+    return (rows->n + nplanes - 1) / nplanes;
 }
 
 /* refused[] by codes of section 1; returns how many there are. */
@@ -222,11 +223,6 @@ static uint32_t first_marked(const uint32_t *marked) {
     return 32 * unit + (uint32_t)__builtin_ctz(marked[unit]);
 }
 
-/* Indices of odd coordinates that lack a neighbour: the first, and up to two at the end. */
-typedef struct few_indices {
-    uint32_t n, at[4], reach[4];
-} few_indices;
-
 /* Where a tile's classes stand in memory, and which neighbours their elements have. */
 typedef struct class_layout {
     uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
@@ -239,7 +235,6 @@ typedef struct class_layout {
     /* of odd coordinates: the indices from first to end have all neighbours, others are few.  [1]: of the
      * coarser lattice */
     uint32_t first[2][3], end[2][3];
-    few_indices few[3]; /* those others, where neighbours are not of the coarser lattice */
 } class_layout;
 
 static uint32_t reach_at(const class_layout *l, const csz_level *level, int dim, uint32_t i,
@@ -273,15 +268,20 @@ static void layout_make(class_layout *l, const csz_level *level, const csz_tile_
         while (*first < *end && reach_at(l, level, dim, *first, from_coarser) != level->reach) ++*first;
         while (*end > *first && reach_at(l, level, dim, *end - 1, from_coarser) != level->reach) --*end;
     }
-    for (int dim = 0; dim < 3; dim++) {
-        few_indices *few = &l->few[dim];
-        few->n = 0;
-        for (uint32_t i = 0; i < l->own[1][dim] && few->n < 4; i++) {
-            if (i == l->first[0][dim] && l->end[0][dim] > i) i = l->end[0][dim];
-            if (i >= l->own[1][dim]) break;
-            few->at[few->n] = i;
-            few->reach[few->n++] = reach_at(l, level, dim, i, 0);
-        }
+}
+
+/* Indices of odd coordinates that lack a neighbour: the first, and up to two at the end. */
+typedef struct few_indices {
+    uint32_t n, at[3];
+} few_indices;
+
+/* Those below first or from end on.  Of a dim that is not interpolated along: 0, which stands for all. */
+static void few_find(few_indices *few, uint32_t is_along, uint32_t first, uint32_t end, uint32_t n) {
+    few->n = 0;
+    if (!is_along) few->at[few->n++] = 0;
+    for (uint32_t i = 0; is_along && i < n && few->n < 3; i++) {
+        if (i == first && end > first) i = end;
+        if (i < n) few->at[few->n++] = i;
     }
 }
 
