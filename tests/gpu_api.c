@@ -688,6 +688,26 @@ static csz_status do_everything(csz_context *context, const test_field *s, const
     return first;
 }
 
+static void zstd_in_no_more_room_than_it_takes_gives_the_cpus_bytes(void **state) {
+    (void)state;
+    if (!csz_zstd_available()) skip();
+    test_field s = sample_make(field_3d(CSZ_F32, 9, 33, 70), SMOOTH, 5);
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    o.zstd_level = 3;
+    archive expected = cpu_archive(&s, &o);
+    uint8_t *bytes = malloc(expected.nbytes);
+    size_t nbytes = 0;
+    o.backend = CSZ_BACKEND_CUDA;
+    ASSERT_OK(csz_compress(the_context(), bytes, expected.nbytes, &nbytes, s.data, &s.field, &o));
+    assert_int_equal(nbytes, expected.nbytes);
+    assert_memory_equal(bytes, expected.bytes, nbytes);
+    assert_int_equal(csz_compress(the_context(), bytes, expected.nbytes - 1, &nbytes, s.data, &s.field, &o),
+                     CSZ_ERROR_CAPACITY);
+    free(bytes);
+    archive_free(&expected);
+    sample_free(&s);
+}
+
 static void failing_allocations_give_a_status(void **state) {
     (void)state;
     test_field s = sample_make(field_1d(CSZ_F32, 8200), ROUGH, 4);
@@ -941,6 +961,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(metadata_stands_behind_an_archive),
         cmocka_unit_test(wrong_arguments_are_told_at_once),
         cmocka_unit_test(frames_sent_one_by_one_give_the_same_archive),
+        cmocka_unit_test(zstd_in_no_more_room_than_it_takes_gives_the_cpus_bytes),
         cmocka_unit_test(failing_allocations_give_a_status),
         cmocka_unit_test(a_lost_device_gives_a_status),
         cmocka_unit_test(fill_values_are_suspected_as_on_the_cpu),

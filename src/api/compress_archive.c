@@ -126,6 +126,11 @@ static void watch_field(csz_context *context, const void *data, const csz_header
     csz_context_watch(context, &watch, data, n, h->field.type, o, range);
 }
 
+/* Bytes that a frame takes at most while it is made. */
+static uint64_t frame_most(const csz_frame_box *box, csz_type type) {
+    return csz_frame_bound(box->ntiles, (uint64_t)box->ntiles * CSZ_TILE_N, type, 0) + 8;
+}
+
 csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                               const void *data, const csz_header *h, const csz_tile_plan *plan,
                               uint64_t frame, uint64_t number, const csz_options *o) {
@@ -136,22 +141,14 @@ csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capac
         return status;
     }
     csz_frame_box box = csz_frame_box_at(&plan->geometry, frame);
-    uint64_t most = csz_frame_bound(box.ntiles, (uint64_t)box.ntiles * CSZ_TILE_N, h->field.type, 0) + 8, raw,
-             packed;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, room = csz_pack_bound(most);
+    const uint64_t most = frame_most(&box, h->field.type), room = csz_pack_bound(most);
+    uint64_t raw;
     csz_status status = csz_cpu_scratch_frame(&context->cpu, (size_t)(most + room));
     if (status) return status;
-    uint8_t *built = context->cpu.frame, *stored = built + most;
+    uint8_t *built = context->cpu.frame;
     status = csz_cpu_frame_compress(&context->cpu, built, most, &raw, data, plan, frame, o->threads);
     if (status) return status;
-    status = csz_pack(stored, room, &packed, built + head, raw - head, o->zstd_level);
-    if (status) return status;
-    *nbytes = head + packed;
-    if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
-    memcpy(out + head, stored, (size_t)packed);
-    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
-                           *nbytes, *nbytes, number);
-    return CSZ_OK;
+    return csz_frame_pack(out, capacity, nbytes, built, number, built + most, room, o->zstd_level);
 }
 
 /* Sizes of the frames that stand at bytes + first into the footer behind them. */
@@ -175,26 +172,24 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
     csz_options_init(&as);
     as.predictor = h->predictor;
     csz_status status = csz_compress_bound(&most, &h->field, &as);
-    if (!status) status = csz_cpu_scratch_frame(&context->cpu, most);
+    const csz_frame_box largest = csz_frame_box_at(&h->geometry, 0);
+    const uint64_t room = csz_pack_bound(frame_most(&largest, h->field.type));
+    if (!status) status = csz_cpu_scratch_frame(&context->cpu, most + (size_t)room);
     if (!status)
         status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
     if (status) return status;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
-    uint64_t from = h->nbytes, at = from;
+    const uint64_t footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
+    uint64_t from = h->nbytes, at = from, nbytes;
     uint8_t *bytes = out;
     if (out_capacity < at + footer_nbytes) return CSZ_ERROR_CAPACITY;
     memcpy(bytes, context->cpu.frame, h->nbytes);
     for (uint64_t f = 0; f < h->geometry.nframes; f++) {
         const uint8_t *frame = context->cpu.frame + from;
-        uint64_t raw = csz_load_u64(frame), packed;
-        if (out_capacity - footer_nbytes - at < head) return CSZ_ERROR_CAPACITY;
-        status = csz_pack(bytes + at + head, out_capacity - footer_nbytes - at - head, &packed, frame + head,
-                          raw - head, o->zstd_level);
+        status = csz_frame_pack(bytes + at, out_capacity - footer_nbytes - at, &nbytes, frame, f,
+                                context->cpu.frame + most, room, o->zstd_level);
         if (status) return status;
-        csz_frame_header_write(bytes + at, head + packed, raw, csz_load_u32(frame + 16),
-                               csz_load_u32(frame + 20), head + packed, head + packed, head + packed, f);
-        from += raw;
-        at += head + packed;
+        from += csz_load_u64(frame);
+        at += nbytes;
     }
     write_footer(bytes + at, bytes, h->nbytes, h->geometry.nframes);
     *out_nbytes = (size_t)(at + footer_nbytes);

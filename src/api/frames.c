@@ -232,33 +232,22 @@ static csz_status compress_on_gpu(csz_context *context, uint8_t *out, uint64_t c
                                   const void *values, const csz_plan *plan, const csz_geometry *s,
                                   uint64_t i) {
     const csz_options *o = &plan->options;
-    const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
     csz_header h = header_of_frame(plan, s);
     size_t most, archive_nbytes;
     csz_status status = csz_compress_bound(&most, &h.field, NULL);
-    uint64_t packed, room = o->zstd_level > 0 && !status ? csz_pack_bound(most) : 0;
+    const uint64_t room = o->zstd_level > 0 && !status ? csz_pack_bound(most) : 0;
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most + (size_t)room);
     uint8_t *archive = context->cpu.frame;
     if (!status)
         status = csz_gpu_compress(&context->cuda, archive, most, &archive_nbytes, values, &h, o->threads);
     if (status) return status;
     uint8_t *built = archive + h.nbytes;
-    uint64_t raw = csz_load_u64(built);
-    *nbytes = raw;
-    if (o->zstd_level == 0) {
-        if (raw > capacity) return CSZ_ERROR_CAPACITY;
-        memcpy(out, built, (size_t)raw);
-        csz_frame_renumber(out, 0, i);
-        return CSZ_OK;
-    }
-    uint8_t *stored = archive + most;
-    status = csz_pack(stored, room, &packed, built + head, raw - head, o->zstd_level);
-    if (status) return status;
-    *nbytes = head + packed;
+    if (o->zstd_level > 0)
+        return csz_frame_pack(out, capacity, nbytes, built, i, archive + most, room, o->zstd_level);
+    *nbytes = csz_load_u64(built);
     if (*nbytes > capacity) return CSZ_ERROR_CAPACITY;
-    memcpy(out + head, stored, (size_t)packed);
-    csz_frame_header_write(out, *nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), *nbytes,
-                           *nbytes, *nbytes, i);
+    memcpy(out, built, (size_t)*nbytes);
+    csz_frame_renumber(out, 0, i);
     return CSZ_OK;
 }
 

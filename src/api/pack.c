@@ -6,6 +6,8 @@
  */
 #include "api/pack.h"
 
+#include "format/archive.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,3 +89,17 @@ csz_status csz_unpack(uint8_t *out, uint64_t out_nbytes, const uint8_t *in, uint
     return CSZ_ERROR_ZSTD;
 }
 #endif
+
+csz_status csz_frame_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *built,
+                          uint64_t number, uint8_t *stored, uint64_t room, int level) {
+    const uint64_t head = CSZ_FRAME_HEADER_NBYTES, raw = csz_load_u64(built);
+    uint64_t packed;
+    csz_status status = csz_pack(stored, room, &packed, built + head, raw - head, level);
+    if (status) return status;
+    const uint64_t nbytes = *out_nbytes = head + packed;
+    if (nbytes > capacity) return CSZ_ERROR_CAPACITY;
+    memcpy(out + head, stored, (size_t)packed);
+    csz_frame_header_write(out, nbytes, raw, csz_load_u32(built + 16), csz_load_u32(built + 20), nbytes,
+                           nbytes, nbytes, number);
+    return CSZ_OK;
+}
