@@ -76,6 +76,7 @@ template <typename V, int RANK>
 CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, V *values, uint32_t number) {
     const csz_team team = {own_barrier(number), number * TEAM_ALL};
     uint32_t slot = 0, job = ~0u, sum = 0; /* the job of the last tile, the thread's part of its checksum */
+    uint32_t restored = 0;                 /* tiles of the job that are known to be */
     const auto leave = [&] {
         sum = csz_warp_add(sum);
         if ((csz_thread() & 31) == 0 && sum) atomicAdd(&call.jobs[job].value_sum, sum);
@@ -90,11 +91,13 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
         if (csz_agreed(t.number != job)) {
             leave();
             job = t.number;
+            restored = 0;
         }
-        if (t.after) { /* each warp for itself */
+        if (csz_agreed(t.after > restored)) { /* each warp for itself */
             if ((csz_thread() & 31) == 0)
                 while (csz_load_acquire(&call.jobs[job].counter) < t.after) CSZ_SPIN();
             __syncwarp();
+            restored = t.after;
         }
         uint32_t hash = 0, wrong = 0;
         bool is_done = false;
