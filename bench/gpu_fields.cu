@@ -10,9 +10,10 @@
  *
  * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is
  * generated, or with --workflows left out.  --predictor takes pyramid or auto instead of lorenzo, --only
- * names the fields to take instead of all, --bound a bound instead of three; --sweep, whose boxes are out of
- * nyx/velocity_x, adds that field.  The floor of a call is the time that the device's own copy, measured on
- * the same number of bytes, takes to move what the call must: the field and its archive, once each.
+ * names the fields to take instead of all, --bound a bound instead of three; --modes adds -m pwr with each
+ * bound and -m exact; --sweep, whose boxes are out of nyx/velocity_x, adds that field.  The floor of a call
+ * is the time that the device's own copy, measured on the same number of bytes, takes to move what the call
+ * must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
 
@@ -39,7 +40,7 @@ static const double LARGE_NBYTES = 100e6; /* what the goals for large fields cou
 
 static csz_context *context;
 static cudaStream_t stream;
-static bool against_cpu;
+static bool against_cpu, other_modes;
 static csz_predictor predictor = CSZ_PREDICTOR_LORENZO;
 static int failures;
 
@@ -60,15 +61,16 @@ __device__ bool same_bits(float a, float b) { return __float_as_uint(a) == __flo
 __device__ bool same_bits(double a, double b) { return __double_as_longlong(a) == __double_as_longlong(b); }
 
 /* Counts values that did not come back as promised: finite ones within the bound; NaN, infinities and -0.0
- * bit for bit. */
+ * bit for bit, and all values where the mode is exact. */
 template <typename V>
-__global__ void check_kernel(const V *a, const V *b, unsigned long long n, double bound,
+__global__ void check_kernel(const V *a, const V *b, unsigned long long n, double bound, csz_bound_mode mode,
                              unsigned long long *wrong) {
     unsigned long long count = 0;
     EACH(i, n) {
         const V x = a[i], y = b[i];
-        const bool exact = !isfinite(x) || (x == 0 && signbit(x));
-        count += exact ? !same_bits(x, y) : !(fabs((double)y - (double)x) <= bound);
+        const bool exact = mode == CSZ_BOUND_EXACT || !isfinite(x) || (x == 0 && signbit(x));
+        const double allowed = mode == CSZ_BOUND_PWR ? bound * fabs((double)x) : bound;
+        count += exact ? !same_bits(x, y) : !(fabs((double)y - (double)x) <= allowed);
     }
     if (count) atomicAdd(wrong, count);
 }
@@ -247,9 +249,11 @@ struct fields {
             const unsigned long long count = fields_count(&shape);
             refused += results[i].status != CSZ_OK || restored[i].status != CSZ_OK;
             if (shape.type == CSZ_F32)
-                check_kernel<<<2048, 256>>>((float *)data[i], (float *)back[i], count, o.bound, d_wrong);
+                check_kernel<<<2048, 256>>>((float *)data[i], (float *)back[i], count, o.bound, o.bound_mode,
+                                            d_wrong);
             else
-                check_kernel<<<2048, 256>>>((double *)data[i], (double *)back[i], count, o.bound, d_wrong);
+                check_kernel<<<2048, 256>>>((double *)data[i], (double *)back[i], count, o.bound,
+                                            o.bound_mode, d_wrong);
         }
         CHECK(cudaMemcpy(&wrong, d_wrong, 8, cudaMemcpyDeviceToHost));
         CHECK(cudaFree(d_wrong));
@@ -266,12 +270,17 @@ struct fields {
         csz_options rel = absolute;
         rel.bound_mode = CSZ_BOUND_REL;
         rel.bound = relative;
-        verify(name, absolute);
+        return measure_as(family, name, absolute, rel);
+    }
+    /* relative: the same bound, its range included. */
+    row measure_as(const char *family, const char *name, const csz_options &o, const csz_options &relative) {
+        OK(csz_cuda_expect_bound(context, o.bound_mode));
+        verify(name, o);
         row r = {family,
                  name,
                  n,
                  shape.type,
-                 relative,
+                 relative.bound,
                  (double)nbytes * (double)n,
                  archive_nbytes(),
                  (double)work_nbytes,
@@ -280,8 +289,8 @@ struct fields {
                  0,
                  0};
         r.decompress_us = median_us([&] { decompress(); });
-        r.relative_us = median_us([&] { compress(rel); });
-        r.compress_us = median_us([&] { compress(absolute); });
+        r.relative_us = median_us([&] { compress(relative); });
+        r.compress_us = median_us([&] { compress(o); });
         r.copy_us = median_us(
             [&] { /* last: it overwrites what was restored */
                   for (size_t i = 0; i < n; i++)
@@ -304,6 +313,17 @@ static void measure_all(fields *f, const char *family, const char *name) {
         rows.push_back(f->measure(family, name, bound));
         print_row(rows.back());
     }
+    if (!other_modes) return;
+    csz_options o = options_make();
+    o.bound_mode = CSZ_BOUND_PWR;
+    for (double bound : bounds) {
+        o.bound = bound;
+        print_row(f->measure_as(family, (std::string(name) + " -m pwr").c_str(), o, o));
+    }
+    o.bound_mode = CSZ_BOUND_EXACT;
+    o.bound = 0;
+    print_row(f->measure_as(family, (std::string(name) + " -m exact").c_str(), o, o));
+    OK(csz_cuda_expect_bound(context, CSZ_BOUND_ABS));
 }
 
 /* ---- fields ---- */
@@ -583,6 +603,8 @@ int main(int argc, char **argv) {
             against_cpu = true;
         } else if (!strcmp(argv[i], "--sweep")) {
             sizes = true;
+        } else if (!strcmp(argv[i], "--modes")) {
+            other_modes = true;
         } else if (!strcmp(argv[i], "--data") && i + 1 < argc) {
             folder = argv[++i];
         } else if (!strcmp(argv[i], "--only") && i + 1 < argc && fields_find(argv[i + 1])) {
@@ -595,7 +617,7 @@ int main(int argc, char **argv) {
             workflows = argv[++i];
         } else {
             fprintf(stderr, "usage: csz-gpu-fields [--data FOLDER] [--only FAMILY/NAME]... [--bound E] "
-                            "[--predictor lorenzo|pyramid|auto] [--cpu] [--sweep]\n"
+                            "[--predictor lorenzo|pyramid|auto] [--cpu] [--modes] [--sweep]\n"
                             "       csz-gpu-fields [--data FOLDER] [--cpu] --workflows FILE\n");
             return 2;
         }

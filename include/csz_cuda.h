@@ -106,6 +106,14 @@ CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, si
                                            void *workspace, size_t workspace_nbytes, csz_cuda_stream stream);
 
 /*
+ * The bound of the archives that later calls below read with this context, as the host does not look into
+ * them: CSZ_BOUND_PWR, CSZ_BOUND_EXACT, or any other, the default.  An archive of another kind is
+ * CSZ_ERROR_ARGUMENT in its result; csz_inspect_header tells, as pointwise bounds that are too fine become
+ * others.  Pointwise bounds need the predictor Lorenzo here; with another one calls return CSZ_ERROR_BACKEND.
+ */
+CSZ_API csz_status csz_cuda_expect_bound(csz_context *context, csz_bound_mode mode);
+
+/*
  * Enqueues the restoration of a field into d_data.  The archive's header is read on the device and must
  * describe this field (type and dims), in the default grid of frames, without zstd and with the predictor
  * Lorenzo (others: csz_cuda_decompress_level_async); otherwise result->status is CSZ_ERROR_ARGUMENT.  All

@@ -57,6 +57,7 @@ static void check_both_ways(const test_field *s, const csz_options *o) {
     ASSERT_OK(csz_compress_bound(&capacity, &s->field, o));
     ASSERT_OK(csz_cuda_compress_workspace_query(&w1, 1, &s->field, o));
     const int is_lorenzo = o->predictor == CSZ_PREDICTOR_LORENZO;
+    ASSERT_OK(csz_cuda_expect_bound(context, o->bound_mode));
     if (is_lorenzo)
         ASSERT_OK(csz_cuda_decompress_workspace_query(&w2, 1, &s->field));
     else
@@ -76,6 +77,7 @@ static void check_both_ways(const test_field *s, const csz_options *o) {
                                                   &result[0], &s->field, 0, NULL, NULL, d_work, w2,
                                                   the_stream()));
     wait();
+    ASSERT_OK(csz_cuda_expect_bound(context, CSZ_BOUND_ABS));
     assert_int_equal(result[0].status, CSZ_OK);
     assert_int_equal(result[0].nbytes, expected.nbytes);
     assert_int_equal(result[1].status, CSZ_OK);
@@ -105,12 +107,17 @@ static void device_pointers_on_a_stream_give_the_cpus_bytes(void **state) {
                                 field_2d(CSZ_F32, 300, 3), field_1d(CSZ_F32, 0),
                                 /* whole tiles of other shapes than most have */
                                 field_3d(CSZ_F32, 2, 64, 256), field_2d(CSZ_F32, 8, 2048)};
+    static const csz_bound_mode modes[] = {CSZ_BOUND_ABS, CSZ_BOUND_REL, CSZ_BOUND_PSNR, CSZ_BOUND_PWR,
+                                           CSZ_BOUND_EXACT};
+    enum { NMODES = sizeof modes / sizeof modes[0] };
     for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
         const character kinds[] = {SMOOTH, SPECIALS, MISSING};
         for (int k = 0; k < 3; k++) {
             test_field s = sample_make(shapes[f], kinds[k], 3);
-            for (int mode = (int)(f + (size_t)k) % CASE_STEP; mode < 3; mode += CASE_STEP) {
-                csz_options o = options_make((csz_bound_mode)mode, mode == CSZ_BOUND_PSNR ? 50 : 1e-3);
+            for (int i = (int)(f + (size_t)k) % CASE_STEP; i < NMODES; i += CASE_STEP) {
+                csz_options o = options_make(modes[i], modes[i] == CSZ_BOUND_PSNR    ? 50
+                                                       : modes[i] == CSZ_BOUND_EXACT ? 0
+                                                                                     : 1e-3);
                 o.has_fill = kinds[k] == MISSING;
                 o.fill = fill_value;
                 check_both_ways(&s, &o);
@@ -284,8 +291,11 @@ static void regions_on_a_stream_are_the_cpus(void **state) {
     for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
         const uint64_t *n = shapes[f].dims;
         test_field s = sample_make(shapes[f], SPECIALS, 5);
-        csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+        csz_options o = f == 1   ? options_make(CSZ_BOUND_EXACT, 0)
+                        : f == 2 ? options_make(CSZ_BOUND_PWR, 1e-3)
+                                 : options_make(CSZ_BOUND_REL, 1e-3);
         archive a = cpu_archive(&s, &o);
+        ASSERT_OK(csz_cuda_expect_bound(the_context(), o.bound_mode));
         for (uint64_t k = 0; k < 4; k++) {
             uint64_t begin[4], end[4];
             for (int i = 0; i < s.field.ndim; i++) {
@@ -590,6 +600,25 @@ static void wrong_arguments_are_told_at_once(void **state) {
         wait();
         assert_int_equal(r->status, cases[c].status);
     }
+    /* an archive of another kind of bound than expected */
+    for (csz_bound_mode mode = CSZ_BOUND_PWR; mode <= CSZ_BOUND_EXACT; mode++) {
+        ASSERT_OK(csz_cuda_expect_bound(context, mode));
+        ASSERT_OK(csz_cuda_decompress_async(context, d_data, s.nbytes, r, d_out, archive_nbytes, NULL,
+                                            &s.field, NULL, 0, t));
+        wait();
+        assert_int_equal(r->status, CSZ_ERROR_ARGUMENT);
+    }
+    /* pyramids of logarithms */
+    ASSERT_OK(csz_cuda_expect_bound(context, CSZ_BOUND_PWR));
+    assert_int_equal(csz_cuda_decompress_level_async(context, d_data, s.nbytes, r, d_out, archive_nbytes,
+                                                     NULL, &s.field, 0, NULL, NULL, NULL, 0, t),
+                     CSZ_ERROR_BACKEND);
+    bad = o;
+    bad.bound_mode = CSZ_BOUND_PWR;
+    bad.predictor = CSZ_PREDICTOR_PYRAMID;
+    assert_int_equal(COMPRESS(d_out, &bad, NULL, 0), CSZ_ERROR_BACKEND);
+    ASSERT_OK(csz_cuda_expect_bound(context, CSZ_BOUND_ABS));
+    assert_int_equal(csz_cuda_expect_bound(context, CSZ_BOUND_RATIO), CSZ_ERROR_ARGUMENT);
     /* a size that only the device knows, of more than there is */
     csz_cuda_result *size = results_make(1);
     size->status = CSZ_OK;
@@ -840,8 +869,12 @@ static void check_verdict(const victim *v, const uint8_t *bytes, size_t bytes_n,
     uint8_t *values = malloc(nbytes), *restored = malloc(nbytes);
     /* one that claims other dims is refused here for that */
     const int other = !status && (info.has_zstd || memcmp(&info.field, &v->field, sizeof info.field));
-    /* one that claims to have pyramids is for another call */
-    const int unknown = bytes_n > 12 && bytes[12] == CSZ_PREDICTOR_PYRAMID;
+    /* one that claims to have pyramids, or another kind of bound, is for another call */
+    const int expected = v->archive.bytes[7], claimed = bytes_n > 7 ? bytes[7] : expected;
+    const int unknown = (bytes_n > 12 && bytes[12] == CSZ_PREDICTOR_PYRAMID) ||
+                        (expected == CSZ_BOUND_EXACT) != (claimed == CSZ_BOUND_EXACT) ||
+                        (expected == CSZ_BOUND_PWR) != (claimed == CSZ_BOUND_PWR);
+    ASSERT_OK(csz_cuda_expect_bound(the_context(), (csz_bound_mode)expected));
     const int is_ours = !status && !other;
     if (is_ours) status = csz_decompress(the_context(), values, nbytes, bytes, bytes_n, DECODING(&cpu));
     ASSERT_OK(csz_cuda_decompress_async(the_context(), d_values, nbytes, result, d_archive, bytes_n, NULL,
@@ -922,10 +955,21 @@ static void words_in_an_archive_of_no_values_are_refused(void **state) {
 
 static void damaged_archives_get_the_cpus_verdict(void **state) {
     (void)state;
-    victim victims[NVICTIMS];
-    const int n = victims_make(victims);
+    victim victims[NVICTIMS + 2];
+    int n = victims_make(victims);
+    /* archives with zstd make room for some with pointwise bounds */
+    victims_free(victims + NVICTIMS_PLAIN, n - NVICTIMS_PLAIN);
+    n = NVICTIMS_PLAIN;
+    for (int type = 0; type < 2; type++) {
+        csz_options o = options_make(CSZ_BOUND_PWR, 0.01);
+        if (type) o.floor = 1e-3;
+        test_field s = sample_make(field_2d((csz_type)type, 13, 17), type ? SMOOTH : SPECIALS, 1);
+        const victim v = {s.field, s.nbytes, cpu_archive(&s, &o)};
+        victims[n++] = v;
+        sample_free(&s);
+    }
     rng r = rng_make(5);
-    for (int v = 0; v < NVICTIMS_PLAIN && v < n; v++) {
+    for (int v = 0; v < n; v++) {
         const archive *a = &victims[v].archive;
         uint8_t *bytes = malloc(a->nbytes);
         char what[40];

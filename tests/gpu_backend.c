@@ -135,6 +135,17 @@ static void both_backends_write_and_read_the_same(void **state) {
             check_field(&s, o);
             o = options_make(CSZ_BOUND_PSNR, 60);
             check_field(&s, o);
+            check_field(&s, options_make(CSZ_BOUND_EXACT, 0));
+            for (int b = 0; b < 3; b++) {
+                o = options_make(CSZ_BOUND_PWR, bounds[b]);
+                o.workflow = b == 2 ? (csz_workflow)(kind % 4) : CSZ_WORKFLOW_AUTO;
+                check_field(&s, o);
+                o.floor = 1e-3;
+                check_field(&s, o);
+                o.has_fill = 1;
+                o.fill = b ? fill_value : 0;
+                check_field(&s, o);
+            }
             o = options_make(CSZ_BOUND_ABS, 1e-2);
             o.has_fill = 1;
             o.fill = fill_value;

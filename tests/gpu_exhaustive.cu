@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * gpu_exhaustive.cu: every float there is, compressed and restored by the CUDA backend through the interface,
- * is within the bound, for each of the bounds of exhaustive.h: alone, and behind each of the values meant to
- * disturb.  Patterns are made on the device and judged there, so that nothing crosses the bus; that the judge
- * sees a wrong value is shown first.
+ * is within the bound, for each of the bounds of exhaustive.h, absolute and pointwise: alone, and behind each
+ * of the values meant to disturb.  Patterns are made on the device and judged there, so that nothing crosses
+ * the bus; that the judge sees a wrong value is shown first.
  *
- *     gpu_exhaustive [--short] [ROUNDS]
+ *     gpu_exhaustive [--short] [--pwr] [ROUNDS]        --pwr: pointwise bounds alone
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +26,12 @@ static __global__ void fill_kernel(uint32_t *values, uint64_t n, uint32_t first,
 }
 
 static __global__ void judge_kernel(unsigned long long *violations, const uint32_t *was, const uint32_t *is,
-                                    uint64_t n, double bound) {
+                                    uint64_t n, csz_options o) {
     unsigned long long mine = 0;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
          i += (uint64_t)gridDim.x * blockDim.x)
-        mine += exhaustive_violates_f32(was[i], is[i], bound);
+        mine += o.bound_mode == CSZ_BOUND_PWR ? exhaustive_violates_share_f32(was[i], is[i], o.bound, o.floor)
+                                              : exhaustive_violates_f32(was[i], is[i], o.bound);
     if (mine) atomicAdd(violations, mine);
 }
 
@@ -47,11 +48,15 @@ static double seconds(void) {
 }
 
 int main(int argc, char **argv) {
-    const double bounds[EXHAUSTIVE_N_F32] = EXHAUSTIVE_BOUNDS_F32;
-    int nrounds = EXHAUSTIVE_NEIGHBOURS, is_short = 0;
+    const double bounds[EXHAUSTIVE_N_F32] = EXHAUSTIVE_BOUNDS_F32,
+                 shares[EXHAUSTIVE_N_SHARES] = EXHAUSTIVE_SHARES,
+                 floors[EXHAUSTIVE_N_SHARES] = EXHAUSTIVE_FLOORS;
+    int nrounds = EXHAUSTIVE_NEIGHBOURS, is_short = 0, first_bound = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--short") == 0)
             is_short = 1;
+        else if (strcmp(argv[i], "--pwr") == 0)
+            first_bound = EXHAUSTIVE_N_F32;
         else
             nrounds = atoi(argv[i]);
     }
@@ -79,13 +84,16 @@ int main(int argc, char **argv) {
     fill_kernel<<<4096, 256>>>(d_back, n, 0x3F000000u, -1);
     must(cudaMemset(d_back + 12345, 0x7F, 4) == cudaSuccess && cudaMemset(d_violations, 0, 8) == cudaSuccess,
          "cudaMemset");
-    judge_kernel<<<4096, 256>>>(d_violations, d_values, d_back, n, 1.0);
+    judge_kernel<<<4096, 256>>>(d_violations, d_values, d_back, n, o);
     must(cudaMemcpy(&violations, d_violations, 8, cudaMemcpyDeviceToHost) == cudaSuccess && violations == 1,
          "the judge");
     double start = seconds();
-    for (int b = 0; b < EXHAUSTIVE_N_F32; b++) {
+    for (int b = first_bound; b < EXHAUSTIVE_N_F32 + EXHAUSTIVE_N_SHARES; b++) {
         double begin = seconds(), coding = 0;
-        o.bound = bounds[b];
+        const int share = b - EXHAUSTIVE_N_F32; /* from 0 up: of a pointwise bound */
+        o.bound_mode = share < 0 ? CSZ_BOUND_ABS : CSZ_BOUND_PWR;
+        o.bound = share < 0 ? bounds[b] : shares[share];
+        o.floor = share < 0 ? 0 : floors[share];
         unsigned long long of_bound = 0, alone = 0, behind = 0;
         for (int round = -1; round < nrounds; round++) {
             const uint64_t per_block = round < 0 ? n : n / 2, step = is_short ? per_block << 6 : per_block;
@@ -99,16 +107,18 @@ int main(int argc, char **argv) {
                 must(csz_decompress(context, d_back, n * 4, d_archive, nbytes, NULL) == CSZ_OK,
                      "csz_decompress");
                 coding += seconds() - mark;
-                judge_kernel<<<4096, 256>>>(d_violations, d_values, d_back, n, bounds[b]);
+                judge_kernel<<<4096, 256>>>(d_violations, d_values, d_back, n, o);
                 must(cudaMemcpy(&violations, d_violations, 8, cudaMemcpyDeviceToHost) == cudaSuccess,
                      "judge");
                 of_bound += violations;
                 *(round < 0 ? &alone : &behind) += per_block;
             }
         }
-        printf("f32 bound %-22.17g %llu patterns alone, %llu behind neighbours: %llu violations, %.1f s "
+        printf("f32%s bound %-22.17g floor %-8g %llu patterns alone, %llu behind neighbours: %llu "
+               "violations, %.1f s "
                "(%.1f s coding)\n",
-               bounds[b], alone, behind, of_bound, seconds() - begin, coding);
+               share < 0 ? "" : " pointwise", o.bound, o.floor, alone, behind, of_bound, seconds() - begin,
+               coding);
         fflush(stdout);
         total += of_bound;
         patterns += alone + behind;

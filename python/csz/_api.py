@@ -398,8 +398,8 @@ def compress(
     ``psnr``, at least this many dB; or ``pwr``, the same as a share of each value, below 1.  With ``pwr`` zeros and signs are kept, and ``floor`` is an
     absolute error that values may have all the same.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of the
     archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes jump there, which takes the time of a
-    few archives; :class:`TargetError` says that none does.  Or ``exact=True``: every value comes back bit for bit; the CPU alone does
-    this, with no choice of workflow and predictor.  NaN, infinities and -0.0 always come back bit for bit.
+    few archives; :class:`TargetError` says that none does.  Or ``exact=True``: every value comes back bit for bit,
+    with no choice of workflow and predictor.  NaN, infinities and -0.0 always come back bit for bit.
 
     array
         NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on the GPU (CuPy, PyTorch, anything
@@ -413,7 +413,7 @@ def compress(
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
     predictor
         ``lorenzo``, from neighbours; ``pyramid``, by interpolation, which makes smooth fields smaller and gives previews, see ``level`` of
-        :func:`decompress`; or ``auto``: what is smaller.  The last two are of the CPU alone.
+        :func:`decompress`; or ``auto``: what is smaller.  With ``pwr`` these two are of the CPU alone.
     backend
         ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and more.  The bytes are the same.
     threads

@@ -10,8 +10,9 @@ struct csz_context {
     csz_cpu_scratch cpu;
     struct csz_cuda_backend *cuda; /* made when first needed */
     csz_backend used;
-    int device;      /* 1 + the number of the GPU; 0: the calling thread's own */
-    uint8_t *stored; /* a frame that a reader has read */
+    csz_bound_mode expected; /* of archives that calls of csz_cuda.h read */
+    int device;              /* 1 + the number of the GPU; 0: the calling thread's own */
+    uint8_t *stored;         /* a frame that a reader has read */
     size_t stored_capacity;
     csz_fill_suspect suspect; /* of the last field compressed or analysed */
     csz_target target;        /* of the last field compressed to one */
@@ -28,8 +29,7 @@ csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
                            const void *archive);
 
-/* What only the CPU does: to undo zstd, exact archives and pointwise bounds.  CSZ_ERROR_BACKEND where CUDA is
- * named. */
+/* What only the CPU does: to undo zstd, and csz_is_of_cpu.  CSZ_ERROR_BACKEND where CUDA is named. */
 static inline csz_status csz_backend_restrict(csz_backend *wanted, int only_cpu) {
     if (!only_cpu) return CSZ_OK;
     if (*wanted == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND;

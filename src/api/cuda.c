@@ -5,6 +5,12 @@
 #include "api/context.h"
 #include "cuda/host/backend.h"
 
+csz_status csz_cuda_expect_bound(csz_context *context, csz_bound_mode mode) {
+    if (!context || (unsigned)mode > CSZ_BOUND_EXACT) return CSZ_ERROR_ARGUMENT;
+    context->expected = mode;
+    return CSZ_OK;
+}
+
 #if defined(CSZ_HAVE_CUDA)
 
 /* Fields of one launch: their number must leave room for products in 32 bits. */
@@ -41,7 +47,8 @@ csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz
     csz_options o;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_copy(&o, sizeof o, options);
-    csz_predictor predictor = o.predictor;
+    if (!status && field) csz_bound_settle(&o, field->type);
+    csz_predictor predictor = o.bound_mode == CSZ_BOUND_EXACT ? CSZ_PREDICTOR_LORENZO : o.predictor;
     if (!status) status = check_shape_for(&g, n, field, &predictor);
     if (!status) *nbytes = csz_cuda_backend_compress_workspace(n, field, &g, predictor);
     return status;
@@ -85,10 +92,11 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     asked.backend = CSZ_BACKEND_AUTO;
     if (!status) status = csz_options_check(&o, &asked);
     if (!status && (csz_is_target(o.bound_mode) || o.metadata_nbytes)) status = CSZ_ERROR_ARGUMENT;
-    if (!status && csz_is_of_cpu(o.bound_mode)) status = CSZ_ERROR_BACKEND;
+    if (!status) status = csz_bound_check(&o);
+    if (!status) csz_bound_settle(&o, field->type);
     csz_predictor predictor = o.predictor;
     if (!status) status = check_shape_for(&h.geometry, n, field, &predictor);
-    if (!status) status = csz_bound_check(&o);
+    if (!status && csz_is_of_cpu(o.bound_mode, predictor)) status = CSZ_ERROR_BACKEND;
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_header_plan(&h, field, &o);
     if (status) return status;
@@ -118,13 +126,14 @@ static csz_status decompress_boxes(csz_context *context, size_t n, void *const *
                                    void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
+    if (csz_is_of_cpu(context->expected, predictor)) return CSZ_ERROR_BACKEND;
     if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
         !are_aligned(n, (const void *const *)d_data, size, nelements == 0))
         return CSZ_ERROR_ARGUMENT;
     context->used = CSZ_BACKEND_CUDA;
     return csz_cuda_backend_decompress_many(&context->cuda, n, d_data, results, d_archives, archive_nbytes,
-                                            compressed, field, g, predictor, lo, hi, level, workspace,
-                                            workspace_nbytes, stream);
+                                            compressed, field, g, predictor, context->expected, lo, hi, level,
+                                            workspace, workspace_nbytes, stream);
 }
 
 csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,

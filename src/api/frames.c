@@ -219,8 +219,10 @@ static csz_header header_of_frame(const csz_plan *plan, const csz_geometry *s) {
     h.geometry = *s;
     h.field.ndim = 1;
     h.field.dims[0] = s->ntiles * CSZ_TILE_N;
-    h.bound_mode = CSZ_BOUND_ABS;
-    h.bound = h.bound_abs;
+    if (csz_is_ranged(h.bound_mode)) {
+        h.bound_mode = CSZ_BOUND_ABS;
+        h.bound = h.bound_abs;
+    }
     h.has_fill = plan->header.has_fill;
     h.has_zstd = h.has_grid = 0;
     h.metadata_nbytes = 0;
@@ -262,7 +264,7 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
     csz_backend wanted = plan->options.backend;
-    status = csz_backend_restrict(&wanted, csz_is_of_cpu(h->bound_mode));
+    status = csz_backend_restrict(&wanted, csz_is_of_cpu(h->bound_mode, h->predictor));
     if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
     status = csz_backend_choose(context, wanted, h->geometry.nelements * value_nbytes(plan), values, NULL);
@@ -358,7 +360,7 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     const csz_header *h = &plan->header;
     /* a frame of which parts were read is none the device may check */
     if (!values || is_part) o.backend = CSZ_BACKEND_CPU;
-    status = csz_backend_restrict(&o.backend, h->has_zstd || csz_is_of_cpu(h->bound_mode));
+    status = csz_backend_restrict(&o.backend, h->has_zstd || csz_is_of_cpu(h->bound_mode, h->predictor));
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, o.backend, h->geometry.nelements * value_nbytes(plan), values, NULL);

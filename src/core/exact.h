@@ -87,33 +87,51 @@ CSZ_FN uint32_t csz_exact_nbits(const csz_exact_head *h, uint32_t sum, uint32_t 
            (n_codes >> h->group_log2) * h->field_nbits + (h->has_bitmap ? CSZ_TILE_UNITS : 0);
 }
 
-/*
- * The form of a tile that takes the fewest bits; order is the caller's.  sums[g][f]: of the widths of groups
- * of 2 << g codes, none below csz_exact_least(most[g], f).  Smaller groups take longer to read, so they must
- * save a 32nd.
- */
-CSZ_FN csz_exact_head csz_exact_choose(const uint32_t sums[CSZ_EXACT_SIZES][CSZ_EXACT_FIELD_MAX + 1],
-                                       uint32_t most, uint32_t n_empty) {
-    csz_exact_head best = {3, 0, most, 0, 0}, h;
-    uint32_t fewest = 0xFFFFFFFFu;
+/* The forms of a tile with groups of 2 << g codes, in the order in which equals are preferred. */
+enum { CSZ_EXACT_FORMS = 2 * (CSZ_EXACT_FIELD_MAX + 1) };
+CSZ_FN csz_exact_head csz_exact_form(uint32_t g, uint32_t i, uint32_t most) {
+    csz_exact_head h;
+    h.group_log2 = g + 1;
+    h.field_nbits = i >> 1;
+    h.least = csz_exact_least(most, i >> 1);
+    h.has_bitmap = i & 1;
     h.order = 0;
-    for (uint32_t g = CSZ_EXACT_SIZES; g-- > 0;) {
-        fewest -= fewest >> 5;
-        for (uint32_t f = 0; f <= CSZ_EXACT_FIELD_MAX; f++) {
-            for (uint32_t b = 0; b < 2; b++) {
-                h.group_log2 = g + 1;
-                h.field_nbits = f;
-                h.least = csz_exact_least(most, f);
-                h.has_bitmap = b;
-                const uint32_t n = csz_exact_nbits(&h, sums[g][f], n_empty);
-                if (n < fewest) {
-                    fewest = n;
-                    best = h;
-                }
-            }
+    return h;
+}
+
+/* The size of groups, by the fewest bits that each takes.  Smaller groups take longer to read, so they must
+ * save a 32nd. */
+CSZ_FN uint32_t csz_exact_size(const uint32_t fewest[CSZ_EXACT_SIZES]) {
+    uint32_t best = CSZ_EXACT_SIZES - 1, least = fewest[best];
+    for (uint32_t g = CSZ_EXACT_SIZES - 1; g-- > 0;) {
+        least -= least >> 5;
+        if (fewest[g] < least) {
+            least = fewest[g];
+            best = g;
         }
     }
     return best;
+}
+
+/*
+ * The form of a tile that takes the fewest bits; order is the caller's.  sums[g][f]: of the widths of groups
+ * of 2 << g codes, none below csz_exact_least(most[g], f).
+ */
+CSZ_FN csz_exact_head csz_exact_choose(const uint32_t sums[CSZ_EXACT_SIZES][CSZ_EXACT_FIELD_MAX + 1],
+                                       uint32_t most, uint32_t n_empty) {
+    uint32_t fewest[CSZ_EXACT_SIZES], form[CSZ_EXACT_SIZES] = {0};
+    for (uint32_t g = 0; g < CSZ_EXACT_SIZES; g++) {
+        fewest[g] = 0xFFFFFFFFu;
+        for (uint32_t i = 0; i < CSZ_EXACT_FORMS; i++) {
+            const csz_exact_head h = csz_exact_form(g, i, most);
+            const uint32_t n = csz_exact_nbits(&h, sums[g][i >> 1], n_empty);
+            if (n >= fewest[g]) continue;
+            fewest[g] = n;
+            form[g] = i;
+        }
+    }
+    const uint32_t g = csz_exact_size(fewest);
+    return csz_exact_form(g, form[g], most);
 }
 
 #endif

@@ -216,28 +216,36 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
     }                                                                                                      \
     /* All ones where a condition holds: masks instead of branches, so that loops over tiles vectorise. */ \
     CSZ_FN UINT csz_mask_##NAME(int holds) { return (UINT)0 - (UINT)holds; }                               \
+    /* The logarithm of a magnitude from 2^exponent up. */                                                 \
+    CSZ_FN UINT csz_pointwise_log_above_##NAME(UINT bits, const csz_pointwise_##NAME *z) {                 \
+        const INT e = csz_shift_##NAME(bits - ROOT, MANTISSA);                                             \
+        const FLOAT m = csz_##NAME##_bits(bits - ((UINT)e << MANTISSA));                                   \
+        return z->offset + ((UINT)(e - z->exponent) << NBITS) + (UINT)csz_log_units_##NAME(m);             \
+    }                                                                                                      \
     /* The logarithm's magnitude, of a value that is finite; of others it means nothing. */                \
     CSZ_FN UINT csz_pointwise_log_##NAME(FLOAT v, const csz_pointwise_##NAME *z) {                         \
         const UINT bits = csz_bits_##NAME(v) & ~SIGN;                                                      \
-        const INT e = csz_shift_##NAME(bits - ROOT, MANTISSA);                                             \
-        const FLOAT m = csz_##NAME##_bits(bits - ((UINT)e << MANTISSA));                                   \
         const UINT is_above = csz_mask_##NAME((INT)bits >= (INT)z->first);                                 \
-        const UINT above = z->offset + ((UINT)(e - z->exponent) << NBITS) + (UINT)csz_log_units_##NAME(m), \
+        const UINT above = csz_pointwise_log_above_##NAME(bits, z),                                        \
                    below = csz_whole_##NAME(csz_##NAME##_bits(bits & ~is_above) * z->unslope);             \
         return (above & is_above) | (below & ~is_above);                                                   \
+    }                                                                                                      \
+    /* The bits of the value of a logarithm from `linear` up. */                                           \
+    CSZ_FN UINT csz_pointwise_power_above_##NAME(UINT size, const csz_pointwise_##NAME *z) {               \
+        const UINT above = size - z->offset,                                                               \
+                   n = (UINT)csz_shift_##NAME(above + ((UINT)1 << (NBITS - 1)), NBITS);                    \
+        const FLOAT f = csz_real_##NAME(above - (n << NBITS)) * ((FLOAT)1 / (FLOAT)((UINT)1 << NBITS));    \
+        return (csz_bits_##NAME(csz_power_##NAME(f)) + ((n + (UINT)z->exponent) << MANTISSA)) & ~SIGN;     \
     }                                                                                                      \
     /* The value of a logarithm. */                                                                        \
     CSZ_FN FLOAT csz_pointwise_power_##NAME(INT logarithm, const csz_pointwise_##NAME *z) {                \
         const UINT sign = (UINT)logarithm & SIGN, negative = (UINT)0 - (sign >> (sizeof(UINT) * 8 - 1)),   \
                    size = ((UINT)logarithm ^ negative) - negative;                                         \
-        const UINT above = size - z->offset,                                                               \
-                   n = (UINT)csz_shift_##NAME(above + ((UINT)1 << (NBITS - 1)), NBITS);                    \
-        const FLOAT f = csz_real_##NAME(above - (n << NBITS)) * ((FLOAT)1 / (FLOAT)((UINT)1 << NBITS));    \
-        const UINT bits = csz_bits_##NAME(csz_power_##NAME(f)) + ((n + (UINT)z->exponent) << MANTISSA),    \
+        const UINT bits = csz_pointwise_power_above_##NAME(size, z),                                       \
                    linear = csz_bits_##NAME(csz_real_##NAME(size) * z->slope),                             \
                    is_linear = csz_mask_##NAME((INT)size < (INT)z->linear);                                \
         return csz_##NAME##_bits(((linear | (sign & z->low_sign)) & is_linear) |                           \
-                                 (((bits & ~SIGN) | sign) & ~is_linear));                                  \
+                                 ((bits | sign) & ~is_linear));                                            \
     }                                                                                                      \
     /*                                                                                                     \
      * 1 if r is within the bound of v in real numbers.  Both are scaled to where v is from 1 to 2, which  \
@@ -256,13 +264,16 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
         return (is_finite & is_normal & has_sign & (UINT)(difference <= z->bound * x)) |                   \
                (UINT)(apart < z->floor) | (UINT)((vbits | rbits) == 0);                                    \
     }                                                                                                      \
-    /* The first candidate of v's quantum: its logarithm in steps, to nearest. */                          \
-    CSZ_FN INT csz_pointwise_nearest_##NAME(FLOAT v, const csz_pointwise_##NAME *z) {                      \
-        const UINT size = csz_pointwise_log_##NAME(v, z),                                                  \
-                   negative = (UINT)0 - (csz_bits_##NAME(v) >> (sizeof(UINT) * 8 - 1));                    \
+    /* A logarithm's magnitude in steps, to nearest. */                                                    \
+    CSZ_FN UINT csz_pointwise_steps_##NAME(UINT size, const csz_pointwise_##NAME *z) {                     \
         const UINT q = csz_whole_##NAME(csz_real_##NAME(size) * z->inverse);                               \
         const INT rest = (INT)(size - q * z->step), half = (INT)(z->step >> 1);                            \
-        const UINT nearest = q + (UINT)(rest > half) - (UINT)(rest < -half);                               \
+        return q + (UINT)(rest > half) - (UINT)(rest < -half);                                             \
+    }                                                                                                      \
+    /* The first candidate of v's quantum. */                                                              \
+    CSZ_FN INT csz_pointwise_nearest_##NAME(FLOAT v, const csz_pointwise_##NAME *z) {                      \
+        const UINT nearest = csz_pointwise_steps_##NAME(csz_pointwise_log_##NAME(v, z), z),                \
+                   negative = (UINT)0 - (csz_bits_##NAME(v) >> (sizeof(UINT) * 8 - 1));                    \
         return (INT)((nearest ^ negative) - negative);                                                     \
     }                                                                                                      \
     CSZ_FN FLOAT csz_pointwise_restore_##NAME(INT q, const csz_pointwise_##NAME *z) {                      \

@@ -77,6 +77,10 @@ static emulated decode_emulated(const std::vector<uint8_t> &archive, const csz_h
     csz_cuda_decompress_plan plan;
     memset(&plan, 0, sizeof plan);
     plan.is_packed = h.predictor != CSZ_PREDICTOR_LORENZO;
+    plan.is_exact = h.bound_mode == CSZ_BOUND_EXACT;
+    plan.is_pointwise = h.bound_mode == CSZ_BOUND_PWR;
+    plan.bound = h.bound;
+    plan.floor = h.floor;
     plan.geometry = h.geometry;
     plan.type = h.field.type;
     plan.bound_abs = h.bound_abs;
@@ -113,7 +117,7 @@ void fail(const char *what, const char *label) {
 }
 
 made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dims, int kind, double bound,
-                  csz_workflow workflow) {
+                  csz_workflow workflow, csz_bound_mode mode, double floor) {
     made m;
     m.field.type = type;
     m.field.ndim = (int)dims.size();
@@ -124,6 +128,8 @@ made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dim
     }
     csz_options_init(&m.options);
     m.options.bound = bound;
+    m.options.bound_mode = mode;
+    m.options.floor = floor;
     m.options.workflow = workflow;
     m.options.threads = 1;
     m.options.backend = CSZ_BACKEND_CPU;

@@ -50,7 +50,7 @@ struct made {
 };
 
 made make_archive(csz_context *context, csz_type type, std::vector<uint64_t> dims, int kind, double bound,
-                  csz_workflow workflow);
+                  csz_workflow workflow, csz_bound_mode mode = CSZ_BOUND_ABS, double floor = 0);
 
 struct box {
     uint64_t begin[3], end[3];

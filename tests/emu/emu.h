@@ -223,6 +223,7 @@ template <class T, class F> static inline T emu_bits(F from) {
     memcpy(&to, &from, sizeof to);
     return to;
 }
+static inline int __float2int_rn(float x) { return (int)std::nearbyint(x); }
 static inline uint32_t __float_as_uint(float x) { return emu_bits<uint32_t>(x); }
 static inline float __uint_as_float(uint32_t x) { return emu_bits<float>(x); }
 static inline long long __double_as_longlong(double x) { return emu_bits<long long>(x); }

@@ -15,6 +15,7 @@
 
 #include "cuda/encode/compress.h"
 extern "C" {
+#include "core/pointwise.h"
 #include "format/archive.h"
 }
 
@@ -188,6 +189,11 @@ static void run_case(totals *t, const csz_field &field, const csz_options &o, in
     memset(&plan, 0, sizeof plan);
     h.bound_mode = plan.bound_mode = o.bound_mode;
     h.bound = plan.bound = o.bound;
+    h.floor = plan.floor = o.floor;
+    if (o.bound_mode == CSZ_BOUND_PWR) {
+        plan.is_resolved = 1;
+        h.bound_abs = plan.bound_abs = csz_pointwise_resolve(o.bound, field.type == CSZ_F64, 1);
+    }
     h.workflow = plan.workflow = o.workflow;
     h.has_fill = plan.has_fill = o.has_fill;
     h.fill_bits = plan.fill = o.has_fill ? csz_fill_bits(field.type, o.fill) : 0;
@@ -225,7 +231,8 @@ static void run_case(totals *t, const csz_field &field, const csz_options &o, in
 }
 
 static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bound, csz_workflow workflow,
-                int kind, int has_fill = 0, csz_bound_mode mode = CSZ_BOUND_ABS, double fill = 1e20) {
+                int kind, int has_fill = 0, csz_bound_mode mode = CSZ_BOUND_ABS, double fill = 1e20,
+                double floor = 0) {
     if (t->asked++ % t->every) return;
     csz_field field;
     memset(&field, 0, sizeof field);
@@ -241,6 +248,7 @@ static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bou
     o.workflow = workflow;
     o.has_fill = has_fill;
     o.fill = fill;
+    o.floor = floor;
     if (type == CSZ_F32)
         run_case<float>(t, field, o, kind);
     else
@@ -285,6 +293,39 @@ int main(int argc, char **argv) {
         }
         printf("tight bounds: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
+        if (few) t.every = 41;
+        /* pointwise bounds: with a floor or not, from loose to so tight that all values are exceptions */
+        for (int kind = 0; kind < NKINDS; kind++) {
+            for (int type = 0; type < 2; type++) {
+                int i = kind + type;
+                for (const std::vector<uint64_t> &dims : shapes) {
+                    static const double at[] = {1e-3, 1e-2, 0.3, 1e-4, 3e-6, 0.9};
+                    static const double floors[] = {0, 0, 1e-3, 0, 1e-30, 0};
+                    one(&t, (csz_type)type, dims, at[i % 6] * (type && i % 6 == 4 ? 1e-5 : 1),
+                        CSZ_WORKFLOW_AUTO, kind, i % 3 == 0, CSZ_BOUND_PWR, i % 2 ? 1e20 : 0.0,
+                        floors[i / 2 % 6]);
+                    i++;
+                }
+                for (int workflow = 1; workflow < 4; workflow++)
+                    one(&t, (csz_type)type, {9, 17, 40}, 1e-3, (csz_workflow)workflow, kind, 1,
+                        CSZ_BOUND_PWR);
+                one(&t, (csz_type)type, {1000, 2, 5}, 1e-3, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_PWR);
+            }
+        }
+        printf("pointwise: %d of %d cases failed so far\n", t.failed, t.run);
+        fflush(stdout);
+        /* exact archives: orders, group sizes, units without bits, raw tiles, tiles without a record */
+        for (int kind = 0; kind < NKINDS; kind++) {
+            for (int type = 0; type < 2; type++) {
+                for (const std::vector<uint64_t> &dims : shapes)
+                    one(&t, (csz_type)type, dims, 0, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_EXACT);
+                one(&t, (csz_type)type, {1000, 2, 5}, 0, CSZ_WORKFLOW_AUTO, kind, 1, CSZ_BOUND_EXACT);
+                one(&t, (csz_type)type, {9000, 3}, 0, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_EXACT);
+            }
+        }
+        printf("exact: %d of %d cases failed so far\n", t.failed, t.run);
+        fflush(stdout);
+        if (few) t.every = 17;
         /* frames of policies that give all tiles one mode */
         for (int kind : {RUNS, RAMP, LARGE}) one(&t, CSZ_F32, {70 * 4096}, 1e-3, CSZ_WORKFLOW_AUTO, kind);
         one(&t, CSZ_F64, {70 * 4096}, 1e-7, CSZ_WORKFLOW_AUTO, RAMP);

@@ -84,6 +84,54 @@ static void check_once(csz_context *context, int level) {
     emu::nsms = 2;
 }
 
+/* Pointwise bounds: whole, boxes, damage, also with checksums that fit. */
+static void check_pointwise(csz_context *context, const std::vector<std::vector<uint64_t>> &shapes,
+                            int level) {
+    static const double bounds[] = {1e-3, 0.1, 1e-5};
+    int asked = 0;
+    for (size_t s = 0; s < shapes.size(); s++) {
+        for (int kind = 0; kind < NKINDS; kind++) {
+            for (int type = 0; type < 2; type++) {
+                if (level < 1 && asked++ % 37) continue;
+                char label[160];
+                const double bound = bounds[(kind + (int)s) % 3];
+                snprintf(label, sizeof label, "pointwise %g, shape %zu %s f%d", bound, s, kind_name[kind],
+                         type ? 64 : 32);
+                const made m = make_archive(context, (csz_type)type, shapes[s], kind, bound,
+                                            CSZ_WORKFLOW_AUTO, CSZ_BOUND_PWR, (kind + (int)s) % 4 ? 0 : 1e-3);
+                emu::overlaps = (kind + (int)s + type) % 2 == 0;
+                check_whole(context, m, label);
+                if (m.field.ndim < 4) check_region(context, m, label);
+                if (level < 1 || (kind + (int)s) % 3 == 0)
+                    check_damaged(context, m, level < 2 ? 4 : 40, label);
+            }
+        }
+    }
+    emu::overlaps = false;
+}
+
+/* Exact archives: whole, boxes, damage, also with checksums that fit. */
+static void check_exact(csz_context *context, const std::vector<std::vector<uint64_t>> &shapes, int level) {
+    int asked = 0;
+    for (size_t s = 0; s < shapes.size(); s++) {
+        for (int kind = 0; kind < NKINDS; kind++) {
+            for (int type = 0; type < 2; type++) {
+                if (level < 1 && asked++ % 37) continue;
+                char label[160];
+                snprintf(label, sizeof label, "exact, shape %zu %s f%d", s, kind_name[kind], type ? 64 : 32);
+                const made m = make_archive(context, (csz_type)type, shapes[s], kind, 0, CSZ_WORKFLOW_AUTO,
+                                            CSZ_BOUND_EXACT);
+                emu::overlaps = (kind + (int)s + type) % 2 == 0;
+                check_whole(context, m, label);
+                if (m.field.ndim < 4) check_region(context, m, label);
+                if (level < 1 || (kind + (int)s) % 3 == 0)
+                    check_damaged(context, m, level < 2 ? 4 : 40, label);
+            }
+        }
+    }
+    emu::overlaps = false;
+}
+
 int main(int argc, char **argv) {
     const int level = argc > 1 ? atoi(argv[1]) : 1;
     setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -124,6 +172,8 @@ int main(int argc, char **argv) {
         }
     }
     emu::once_unused = emu::overlaps = false;
+    check_pointwise(context, shapes, level);
+    check_exact(context, shapes, level);
     check_once(context, level);
     check_teams(context);
     check_tables_given(context, level);

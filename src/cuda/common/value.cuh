@@ -6,15 +6,28 @@
 #define CSZ_CUDA_VALUE_CUH
 
 #include "core/hash.h"
+#include "core/pointwise.h"
 #include "core/quantum.h"
 #include "cuda/common/device.cuh"
 
 template <typename V> struct csz_value;
 
+/* Whether a quantizer is one of pointwise bounds. */
+template <typename Z> struct csz_is_pointwise {
+    enum { value = 0 };
+};
+template <> struct csz_is_pointwise<csz_pointwise_f32> {
+    enum { value = 1 };
+};
+template <> struct csz_is_pointwise<csz_pointwise_f64> {
+    enum { value = 1 };
+};
+
 template <> struct csz_value<float> {
     typedef uint32_t bits;
     typedef int32_t quantum;
     typedef csz_quantizer_f32 quantizer;
+    typedef csz_pointwise_f32 pointwise;
     enum { words = 1 };
     static __device__ __forceinline__ bits to_bits(float v) { return csz_bits_f32(v); }
     static __device__ __forceinline__ float from_bits(bits b) { return csz_f32_bits(b); }
@@ -23,12 +36,36 @@ template <> struct csz_value<float> {
                                                      float *restored) {
         return csz_candidate_f32(v, &z, q, restored) != 0;
     }
+    static __device__ __forceinline__ bool candidate(float v, const pointwise &z, quantum *q,
+                                                     float *restored) {
+        return csz_pointwise_candidate_f32(v, &z, q, restored) != 0;
+    }
     static __device__ __forceinline__ int quantize(float v, const quantizer &z, quantum *q) {
         return csz_quantum_f32(v, &z, q);
+    }
+    static __device__ __forceinline__ int quantize(float v, const pointwise &z, quantum *q) {
+        return csz_pointwise_quantum_f32(v, &z, q);
     }
     static __device__ __forceinline__ float restore(quantum q, float step) {
         return csz_restore_f32(q, step);
     }
+    static __device__ __forceinline__ float restore(quantum q, const quantizer &z) {
+        return csz_restore_f32(q, z.step);
+    }
+    /*
+     * csz_pointwise_power_above_f32 by fewer instructions: a magic number and the units of the fraction are a
+     * float, which a multiplication and an addition, both exact, make the fraction.
+     */
+    static __device__ __forceinline__ bits power(bits log, const pointwise &z) {
+        const uint32_t above = log - z.offset, n = (above + 0x40200000u) >> CSZ_LOG_NBITS_F32, /* plus 256 */
+            whole = CSZ_MAGIC_F32_BITS + 0x40000000u + above - (n << CSZ_LOG_NBITS_F32);
+        const float f = fmaf(csz_f32_bits(whole), 0x1p-22f, -3.0f);
+        return (csz_bits_f32(csz_power_f32(f)) + ((n + (uint32_t)z.exponent - 256) << 23)) & 0x7FFFFFFFu;
+    }
+    static __device__ __forceinline__ float restore(quantum q, const pointwise &z) {
+        return csz_pointwise_restore_f32(q, &z);
+    }
+    static __device__ __forceinline__ bits infinite() { return 0x7F800000u; }
     static __device__ __forceinline__ bits minus_zero() { return 0x80000000u; }
     static __device__ __forceinline__ bool is_nan(bits b) { return (b & 0x7FFFFFFFu) > 0x7F800000u; }
     /* A value of a record, and its base where that has the type's full width. */
@@ -44,6 +81,7 @@ template <> struct csz_value<double> {
     typedef uint64_t bits;
     typedef int64_t quantum;
     typedef csz_quantizer_f64 quantizer;
+    typedef csz_pointwise_f64 pointwise;
     enum { words = 2 };
     static __device__ __forceinline__ bits to_bits(double v) { return csz_bits_f64(v); }
     static __device__ __forceinline__ double from_bits(bits b) { return csz_f64_bits(b); }
@@ -52,12 +90,29 @@ template <> struct csz_value<double> {
                                                      double *restored) {
         return csz_candidate_f64(v, &z, q, restored) != 0;
     }
+    static __device__ __forceinline__ bool candidate(double v, const pointwise &z, quantum *q,
+                                                     double *restored) {
+        return csz_pointwise_candidate_f64(v, &z, q, restored) != 0;
+    }
     static __device__ __forceinline__ int quantize(double v, const quantizer &z, quantum *q) {
         return csz_quantum_f64(v, &z, q);
+    }
+    static __device__ __forceinline__ int quantize(double v, const pointwise &z, quantum *q) {
+        return csz_pointwise_quantum_f64(v, &z, q);
     }
     static __device__ __forceinline__ double restore(quantum q, double step) {
         return csz_restore_f64(q, step);
     }
+    static __device__ __forceinline__ double restore(quantum q, const quantizer &z) {
+        return csz_restore_f64(q, z.step);
+    }
+    static __device__ __forceinline__ bits power(bits log, const pointwise &z) {
+        return csz_pointwise_power_above_f64(log, &z);
+    }
+    static __device__ __forceinline__ double restore(quantum q, const pointwise &z) {
+        return csz_pointwise_restore_f64(q, &z);
+    }
+    static __device__ __forceinline__ bits infinite() { return 0x7FF0000000000000ull; }
     static __device__ __forceinline__ bits minus_zero() { return 0x8000000000000000ull; }
     static __device__ __forceinline__ bool is_nan(bits b) {
         return (b & 0x7FFFFFFFFFFFFFFFull) > 0x7FF0000000000000ull;

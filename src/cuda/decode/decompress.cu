@@ -1,121 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.cu: the decode kernel for the default tile shapes, and the launches of all that decodes
- * (docs/cuda.md).  A block keeps its frame's decode tables in shared memory and runs up to 20 warps, each of
- * which takes tile after tile (fast_path.cuh).  Calls of a single round of tiles have a kernel of their own
- * (one_round.cuh).  Tiles that the fast path cannot decode, and all tiles of other shapes, go to the general
- * kernel (general.cuh) by a list.
+ * decompress.cu: the launches of all that decodes (docs/cuda.md).  Calls of a single round of tiles have a
+ * kernel of their own (one_round.cuh), all others the decode kernel (decode_kernel.cuh).  Tiles that the fast
+ * path cannot decode, and all tiles of other shapes, go to the general kernel (general.cuh) by a list.
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
+#include "cuda/decode/decode_kernel.cuh"
 #include "cuda/decode/one_round.cuh"
 #include "cuda/predict/lorenzo_restore.cuh"
-
-/* ---- the kernel ---- */
-
-/* Finds the job that block b begins with; each thread looks at some jobs. */
-static __device__ __noinline__ void block_begin_find(block_begin *begin, const decode_call *call,
-                                                     uint32_t b) {
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < call->njobs; i += blockDim.x) {
-        const job_blocks blocks = job_blocks_of(call, i);
-        if (b - blocks.first < blocks.n) {
-            begin->home = i;
-            begin->blocks = blocks;
-        }
-    }
-}
-
-/* The i-th job from home on, cyclically. */
-CSZ_DEVICE uint32_t job_after(const decode_call *call, uint32_t home, uint32_t i) {
-    return home + i < call->njobs ? home + i : home + i - call->njobs;
-}
-
-/* P: the predictor; TEAMS: jobs may have teams of groups (tables/plan.cuh says why). */
-template <typename P, bool TEAMS>
-static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
-    decode_kernel(const __grid_constant__ decode_call call) {
-    block_shared *const block = block_own();
-    uint4 *const memory = block_memory();
-    if (csz_agreed(!csz_shared_is_fixed())) {
-        csz_previous_wait();
-        for (uint32_t i = threadIdx.x; i < call.njobs; i += blockDim.x)
-            fault(call.jobs + i, (uint32_t)CSZ_ERROR_BACKEND << CSZ_CUDA_FAULT_STATUS_SHIFT);
-        return;
-    }
-    /* What does not depend on the tables kernel is done while that runs. */
-    block_begin_find(&block->begin, &call, blockIdx.x);
-    const uint32_t thread = csz_thread();
-    if (thread < GROUP_THREADS) {
-        const uint32_t weight = thread_weight(thread), all = csz_warp_add(weight * units_weight());
-        block->weights[thread] = weight;
-        if (thread == 0) block->tile_weight = all;
-    }
-    /* The first 10 MB of the archive into the L2, while the tables kernel runs: 4% of nyx's time. */
-    if (call.nfields == 1 && call.check_groups) {
-        const uint64_t at = 128 * ((uint64_t)blockIdx.x * blockDim.x + thread);
-        if (at < call.one.nbytes) csz_prefetch((const uint8_t *)call.one.archive + at);
-    }
-    __syncthreads();
-    csz_previous_wait();
-    csz_next_may_start();
-    /* The claim of a group's first tile is copied with the job, which may turn out to have fewer groups. */
-    if (threadIdx.x % GROUP_THREADS == 0)
-        claim_copy(group_task(group_memory(&call, memory, threadIdx.x / GROUP_THREADS), 0), &call,
-                   block->begin.home, block->begin.blocks.nbox,
-                   threadIdx.x / GROUP_THREADS * block->begin.blocks.n + blockIdx.x -
-                       block->begin.blocks.first);
-    uint16_t *tables = (uint16_t *)memory;
-    /*
-     * When its job's tiles are all claimed, a block helps with the next job that has enough left to be
-     * worth its tables.
-     */
-    for (uint32_t turn = 0; csz_agreed(turn < call.njobs);) {
-        const uint32_t job_number = job_after(&call, block->begin.home, turn);
-        uint32_t faults = 0;
-        if (threadIdx.x < sizeof(decode_job) / 16)
-            csz_copy_start((uint4 *)&block->job + threadIdx.x,
-                           (const uint4 *)(call.jobs + job_number) + threadIdx.x);
-        if (threadIdx.x < TABLE_PARTS) faults = __ldcg(call.verdict + job_number * TABLE_PARTS + threadIdx.x);
-        if (threadIdx.x == 0) {
-            block->job.number = job_number;
-            block->job.taken = turn ? 1u << 31 : 0;
-            block->job.runs = 0;
-            block->job.own = call.jobs + job_number;
-            block->chosen = call.njobs;
-        }
-        const uint4 *from = (const uint4 *)(call.tables + (size_t)job_number * TABLE_N);
-        for (uint32_t i = threadIdx.x; i < TABLE_NARROW_N / 8; i += blockDim.x)
-            csz_copy_start(memory + i, from + i);
-        csz_copies_wait();
-        const bool sound = !__syncthreads_or(faults != 0);
-        if (csz_agreed(sound && threadIdx.x / GROUP_THREADS < block->job.ngroups))
-            group_run<P, TEAMS, false>(&call, &block->job, tables, block->weights, block->tile_weight,
-                                       turn == 0, memory, 0);
-        __syncthreads();
-        for (uint32_t i = turn + 1 + threadIdx.x; i < call.njobs; i += blockDim.x) {
-            const uint32_t number = job_after(&call, block->begin.home, i);
-            const decode_job *other = call.jobs + number;
-            /* a job that no block has begun is always worth it */
-            const uint32_t nbox = __ldcg(&other->nbox), ngroups = __ldcg(&other->ngroups),
-                           claimed = __ldcg(&other->nblocks) * __ldcg(&other->dealt) +
-                                     *(const volatile uint32_t *)&other->counter,
-                           left = claimed < nbox ? nbox - claimed : 0;
-            if (job_is_sound(&call, number) && (left > ngroups || (claimed == 0 && left))) {
-                atomicMin(&block->chosen, i);
-                break;
-            }
-        }
-        __syncthreads();
-        turn = block->chosen;
-        __syncthreads();
-    }
-}
 
 /* ---- launcher ---- */
 
 /* Offsets of the parts of a workspace. */
 struct workspace_parts {
-    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, group_sum, slow, lattices, nbytes;
+    size_t counters, faults, items, jobs, verdict, tables, offsets, claims, pointwise, group_sum, slow,
+        lattices, nbytes;
 };
 
 static size_t part_after(size_t *at, size_t nbytes) {
@@ -174,6 +73,7 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.claims = part_after(&at, call->is_packed ? 0 : (size_t)call->njobs * call->max_tiles * sizeof(uint4));
+    p.pointwise = part_after(&at, call->njobs * sizeof(csz_pointwise_f64));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
     p.slow = part_after(&at, call->is_packed ? 0 : (size_t)call->njobs * call->max_tiles * sizeof(uint2));
     p.lattices = part_after(&at, call->nfields * (size_t)call->lattices_n * (call->is_f64 ? 8 : 4));
@@ -262,27 +162,12 @@ static void one_round_decide(decode_call *call) {
     call->max_ngroups = ngroups;
 }
 
-/* A decode kernel, with shared memory for so many chunks beside the tables. */
-template <typename K>
-static int kernel_launch(K kernel, const decode_call *call, uint32_t nthreads, uint32_t chunks,
-                         const device_limits *d, void *stream) {
-    const size_t nbytes = BLOCK_NBYTES + TABLE_NARROW_N * sizeof(uint16_t) + (size_t)chunks * 16;
-    return csz_shared_allow(kernel, nbytes) &&
-           csz_launch_next(kernel, call->decode_blocks, nthreads, nbytes, d->major >= 9, stream, *call);
-}
-
-template <typename P, bool TEAMS>
-static int decode_launch(const decode_call *call, const device_limits *d, void *stream) {
-    return kernel_launch(decode_kernel<P, TEAMS>, call, call->max_ngroups * GROUP_THREADS,
-                         call->shared_chunks, d, stream);
-}
-
 template <typename P, typename G>
-static int one_round_launch(const decode_call *call, const device_limits *d, void *stream) {
+static int one_round_launch(const decode_call *call, int chained, void *stream) {
     const uint32_t nthreads = (call->max_ngroups + 2) * GROUP_THREADS;
     return kernel_launch(one_round_kernel<P, G>, call,
                          nthreads < GENERAL_THREADS ? (uint32_t)GENERAL_THREADS : nthreads,
-                         call->shared_chunks + ONE_ROUND_CHUNKS, d, stream);
+                         call->shared_chunks + ONE_ROUND_CHUNKS, chained, stream);
 }
 
 /* P3, P2, P1: the predictor's parts for the default tile shapes of each rank; G: for all others. */
@@ -290,21 +175,21 @@ template <typename P3, typename P2, typename P1, typename G>
 static int call_launch(const decode_call *call, const device_limits *d, int rank, void *stream) {
     /* no kernel may wait for one that was not launched */
     if (!csz_cuda_tables_launch(call, stream)) return 0;
+    const int chained = d->major >= 9;
     if (call->one_round)
-        return rank == 3   ? one_round_launch<P3, G>(call, d, stream)
-               : rank == 2 ? one_round_launch<P2, G>(call, d, stream)
-                           : one_round_launch<P1, G>(call, d, stream);
+        return rank == 3   ? one_round_launch<P3, G>(call, chained, stream)
+               : rank == 2 ? one_round_launch<P2, G>(call, chained, stream)
+                           : one_round_launch<P1, G>(call, chained, stream);
     int good = 1;
     if (!call->all_slow) {
-        good = rank == 3 && call->shares_sectors ? decode_launch<P3, true>(call, d, stream)
-               : rank == 3                       ? decode_launch<P3, false>(call, d, stream)
-               : rank == 2                       ? decode_launch<P2, false>(call, d, stream)
-                                                 : decode_launch<P1, false>(call, d, stream);
+        good = rank == 3 && call->shares_sectors ? decode_launch<P3, true>(call, chained, stream)
+               : rank == 3                       ? decode_launch<P3, false>(call, chained, stream)
+               : rank == 2                       ? decode_launch<P2, false>(call, chained, stream)
+                                                 : decode_launch<P1, false>(call, chained, stream);
     }
-    const int early = d->major >= 9;
     if (!call->check_groups)
-        good &= csz_launch_next(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, early, stream, *call);
-    return good & csz_launch_next(general_kernel<G>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, early,
+        good &= csz_launch_next(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, chained, stream, *call);
+    return good & csz_launch_next(general_kernel<G>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, chained,
                                   stream, *call);
 }
 
@@ -337,6 +222,10 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     device_limits limits;
     if (!limits_of(&limits)) return CSZ_ERROR_BACKEND;
     call.is_f64 = plan->type == CSZ_F64;
+    call.is_exact = plan->is_exact != 0;
+    call.is_pointwise = plan->is_pointwise != 0;
+    call.bound = plan->bound;
+    call.floor = plan->floor;
     call.is_packed = plan->is_packed != 0;
     if (g->nelements) {
         call_jobs(&call, plan, n);
@@ -364,7 +253,8 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.pitch_z = call.pitch_y * (plan->end[1] - plan->begin[1]);
     call.header_words = plan->header_nbytes / 4;
     call.bound_abs = plan->bound_abs;
-    call.all_slow = !shape_is_default(g);
+    call.default_shape = (uint32_t)shape_is_default(g);
+    call.all_slow = call.is_exact || !call.default_shape;
     call.check_groups = whole && plan->level == 0;
     const int one_row = g->rank == 1;
     call.aligned = (one_row || call.pitch_y * size % 16 == 0) && plan->begin[2] * size % 16 == 0;
@@ -381,6 +271,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     call.tables = (uint16_t *)(workspace + parts.tables);
     call.offsets = (uint32_t *)(workspace + parts.offsets);
     call.claims = (uint4 *)(workspace + parts.claims);
+    call.pointwise = (csz_pointwise_f64 *)(workspace + parts.pointwise);
     call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
     call.slow = (uint2 *)(workspace + parts.slow);
     call.lattices = workspace + parts.lattices;
@@ -401,6 +292,13 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     } else if (call.is_packed) {
         call.nlevels = csz_frames_nlevels(g, &call.frames, 0);
         good = csz_cuda_packed_launch(&call, limits.nsms, (size_t)limits.shared_nbytes, stream);
+    } else if (call.is_exact) {
+        groups_limit(&call, &limits);
+        good = csz_cuda_exact_launch(&call, limits.nsms, limits.major >= 9, stream);
+    } else if (call.is_pointwise) {
+        groups_limit(&call, &limits);
+        call.shares_sectors = 0; /* it has no teams */
+        good = csz_cuda_pointwise_launch(&call, limits.nsms, limits.major >= 9, stream);
     } else {
         groups_limit(&call, &limits);
         one_round_decide(&call);

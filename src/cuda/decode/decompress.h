@@ -41,12 +41,14 @@ CSZ_FN uint32_t csz_cuda_fault_status(uint32_t faults) {
 typedef struct csz_cuda_decompress_plan {
     csz_geometry geometry;
     csz_type type;
-    double bound_abs; /* as resolved, from the archive's header */
+    double bound_abs;    /* as resolved, from the archive's header */
+    double bound, floor; /* as asked for, of a pointwise bound */
     uint64_t header_nbytes;
     uint64_t archive_nbytes;
-    uint64_t begin[3], end[3]; /* the box wanted, in effective dims; the whole field: 0 and geometry.n */
-    int is_packed;             /* frames may be pyramids */
-    int level;                 /* is_packed: the lattice that is wanted, of which begin and end are indices */
+    uint64_t begin[3], end[3];  /* the box wanted, in effective dims; the whole field: 0 and geometry.n */
+    int is_exact, is_pointwise; /* the archive's bound is */
+    int is_packed;              /* frames may be pyramids */
+    int level; /* is_packed: the lattice that is wanted, of which begin and end are indices */
 } csz_cuda_decompress_plan;
 
 /*

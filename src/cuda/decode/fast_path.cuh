@@ -65,7 +65,8 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
     tile_head<V> head;
     head.base = view.base;
     if (csz_agreed(kind == KIND_FLAT))
-        head.base = (typename traits::quantum)traits::to_bits(flat_value(&view, words, (V)job->step));
+        head.base =
+            (typename traits::quantum)traits::to_bits(flat_value(&view, words, P::scale::common_of(job)));
     const uint32_t exceptions = kind != KIND_NONE && view.n_exceptions != 0;
     head.packed = kind | view.order << 8 | exceptions << 16;
     if (csz_agreed(kind > KIND_MASKED)) return head;
@@ -261,7 +262,8 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *job, const uint16_
             const store_options options = {};
             uint32_t wrong = 0;
             typename P::units units;
-            units.begin(P::open(shared, group_firsts(shared), head.base, (V)job->step, head.order()));
+            units.begin(
+                P::open(shared, group_firsts(shared), head.base, P::scale::common_of(job), head.order()));
             values_count(job, task,
                          tile_store<V, P::rank, true>(units, r, &target, &options, &wrong) * weights[r]);
         }

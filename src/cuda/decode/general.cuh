@@ -4,8 +4,8 @@
  * tile, in the type's full integers.  The last block of its kernel compares all checksums, so that a call
  * needs no kernel for that.
  *
- * G is a predictor's part of it: its value type, and sums(), which turns deltas into quanta relative to the
- * base.
+ * G is a predictor's part of it: its value type, how quanta become values, and sums(), which turns deltas
+ * into quanta relative to the base.
  */
 #ifndef CSZ_CUDA_DECODE_GENERAL_CUH
 #define CSZ_CUDA_DECODE_GENERAL_CUH
@@ -220,6 +220,16 @@ template <typename A> CSZ_DEVICE void general_weights(general_shared<A> *shared,
     team.meet();
 }
 
+/* A record's words into its group's checksum, unless another kernel does that. */
+CSZ_DEVICE void record_add_up(const decode_call *call, const decode_job *job, const tile_place *place,
+                              const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
+    if (!call->all_slow || !call->check_groups) return;
+    unsigned long long sum = 0;
+    for (uint32_t i = r; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
+    sum = csz_warp_sum_u64(sum);
+    if ((r & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
+}
+
 /* One tile; returns the thread's part of the job's checksum of values. */
 template <typename G, typename A>
 static __device__ uint32_t general_tile(const decode_call *call, const decode_job *job,
@@ -233,12 +243,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     const uint32_t offset = __ldcg(offsets), nwords = __ldcg(offsets + 1) - offset;
     const uint32_t *record = job->frame + job->payload_word + offset;
     const tile_target<V> target = tile_target_of<V>(call, place);
-    if (call->all_slow && call->check_groups) {
-        unsigned long long sum = 0;
-        for (uint32_t i = r; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
-        sum = csz_warp_sum_u64(sum);
-        if ((r & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
-    }
+    record_add_up(call, job, place, record, offset, nwords, r);
     record_view<V> view = record_open<V>(record, nwords, g->rank);
     const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL,
                    is_constant = view.mode == CSZ_MODE_CONSTANT;
@@ -265,7 +270,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         }
         team.meet();
     }
-    const V step = (V)job->step;
+    const typename G::scale::common common = G::scale::common_of(job);
     uint32_t hash = 0;
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
         const uint32_t e = i * GENERAL_THREADS + r, code = csz_element_code(g->rank, e), unit = code >> 5,
@@ -282,7 +287,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
             int64_t q = is_constant ? 0 : (int64_t)shared->acc[wide_place(e)];
             if (view.klass == 0) q = (int16_t)q;
             if (view.klass == 1) q = (int32_t)q;
-            value = traits::restore((typename traits::quantum)((uint64_t)view.base + (uint64_t)q), step);
+            value = traits::restore((typename traits::quantum)((uint64_t)view.base + (uint64_t)q), common);
             if (masks.n) {
 #pragma unroll
                 for (uint32_t m = 0; m < CSZ_MASKS_MAX; m++) {
@@ -315,6 +320,14 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
         }
     }
     return hash * csz_tile_weight(place->tile);
+}
+
+/* The same, as the kernel calls it: exact.cuh has another. */
+template <typename G, typename A>
+CSZ_DEVICE uint32_t tile_decode(G, const decode_call *call, const decode_job *job, const tile_place *place,
+                                const uint16_t *tables, general_shared<A> *shared, csz_team team,
+                                uint32_t *wrong) {
+    return general_tile<G>(call, job, place, tables, shared, team, wrong);
 }
 
 /* ---- the kernel ---- */
@@ -360,8 +373,8 @@ static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
         } else {
             place = tile_place_by_number(&job, __ldcg(&call.slow[i].y));
         }
-        uint32_t hash = general_tile<G>(&call, &job, &place, call.tables + (size_t)number * TABLE_N, &shared,
-                                        team, &wrong);
+        uint32_t hash = tile_decode(G(), &call, &job, &place, call.tables + (size_t)number * TABLE_N, &shared,
+                                    team, &wrong);
         hash = csz_warp_add(hash);
         if ((threadIdx.x & 31) == 0) atomicAdd(&call.jobs[number].value_sum, hash);
         if (wrong) fault(&job, CSZ_CUDA_FAULT_RECORD);

@@ -14,6 +14,7 @@
 #include "core/code.h"
 #include "core/geometry.h"
 #include "core/hash.h"
+#include "core/pointwise.h"
 #include "core/quantum.h"
 #include "cuda/decode/decompress.h"
 #include "cuda/predict/lattices.h"
@@ -103,7 +104,10 @@ typedef struct alignas(16) decode_job {
     const uint32_t *frame;
     uint64_t words_left; /* from the frame's first word to the footer */
     int64_t shift;       /* from the first field's output to this one's, in elements */
-    double step;         /* 2 E, exact in the type; of packed frames the bound, as their lattices differ */
+    union {
+        double step; /* 2 E, exact in the type; of packed frames the bound, as their lattices differ */
+        const void *pointwise; /* with a pointwise bound: the frame's */
+    };
     uint32_t *faults;
     uint32_t payload_word; /* in the frame */
     uint32_t whole;        /* the box holds all of it, so its restored values can be checked */
@@ -161,11 +165,13 @@ typedef struct decode_call {
     uint64_t pitch_y, pitch_z; /* elements between rows and planes of the output */
     uint64_t header_words;     /* this and the bound: where the caller has read the headers */
     double bound_abs;
-    uint32_t is_f64;
+    double bound, floor; /* as asked for, of a pointwise bound */
+    uint32_t is_f64, is_exact, is_pointwise;
     uint32_t njobs;                       /* of all fields */
     uint32_t job_first[3], job_frames[3]; /* the box of frames that are jobs */
     uint32_t max_tiles, max_groups;       /* of a frame: strides of offsets[] and group_sum[] */
-    uint32_t all_slow;                    /* the tile shape has no fast path */
+    uint32_t all_slow;                    /* the tile shape has no fast path, or the archive is exact */
+    uint32_t default_shape;               /* of the tiles */
     uint32_t check_groups; /* the decode kernels add up the groups' checksums; otherwise verify_kernel does */
     uint32_t full_first[3], full_n[3]; /* tiles that the output holds whole, in the field's grid */
     uint32_t aligned;                  /* rows of the output start at multiples of 16 bytes */
@@ -183,6 +189,7 @@ typedef struct decode_call {
     uint16_t *tables;  /* TABLE_N a job */
     uint32_t *offsets; /* max_tiles + 1 a job: where each record begins, in payload words */
     uint4 *claims; /* max_tiles a job, in the order of decoding: the record's first word, its end, 0, tile */
+    csz_pointwise_f64 *pointwise;  /* one a job, of the field's type */
     unsigned long long *group_sum; /* max_groups a job */
     uint2 *slow;                   /* (job, tile of the part) left to the general kernel */
     uint32_t one_round; /* the call is a single round of tiles (one_round.cuh), max_ngroups of a block */
@@ -375,6 +382,12 @@ CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faul
  * launches. */
 extern "C" int csz_cuda_packed_tables_launch(const decode_call *call, void *stream);
 extern "C" int csz_cuda_packed_launch(decode_call *call, int nsms, size_t shared_nbytes, void *stream);
+
+/* All launches for exact archives, of decompress_exact.cu, and for pointwise bounds, of
+ * decompress_pointwise.cu.
+ */
+extern "C" int csz_cuda_exact_launch(const decode_call *call, int nsms, int chained, void *stream);
+extern "C" int csz_cuda_pointwise_launch(const decode_call *call, int nsms, int chained, void *stream);
 
 /* Of tables.cu. */
 extern "C" int csz_cuda_tables_launch(const decode_call *call, void *stream);

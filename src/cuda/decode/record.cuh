@@ -138,9 +138,10 @@ CSZ_DEVICE uint32_t flat_adds_up(const record_view<V> *v, const uint32_t *words,
 }
 
 /* The value of a tile of one value. */
-template <typename V> CSZ_DEVICE V flat_value(const record_view<V> *view, const uint32_t *record, V step) {
+template <typename V, typename C>
+CSZ_DEVICE V flat_value(const record_view<V> *view, const uint32_t *record, const C &common) {
     return view->mode == CSZ_MODE_FILL ? csz_value<V>::load(record + 1)
-                                       : csz_value<V>::restore(view->base, step);
+                                       : csz_value<V>::restore(view->base, common);
 }
 
 #endif

@@ -190,15 +190,15 @@ CSZ_COLD uint32_t tile_store_masked(const decode_call *call, uint32_t turn, uint
     const record_words record = task_record<ONE_ROUND>(job, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(record.p, record.n, P::rank);
-    const V step = (V)job->step;
+    const typename P::scale::common common = P::scale::common_of(job);
     uint32_t wrong = 0, hash;
     const store_options options = {record_masks(&view, record, &wrong), call->aligned};
     if (kind == KIND_FLAT_MASKED) {
-        flat_values<V> values = {flat_value(&view, record.p, step)};
+        flat_values<V> values = {flat_value(&view, record.p, common)};
         hash = tile_store<V, P::rank, false>(values, r, &target, &options, &wrong);
     } else {
         typename P::units units;
-        units.begin(P::open(shared, group_firsts(shared), view.base, step, view.order));
+        units.begin(P::open(shared, group_firsts(shared), view.base, common, view.order));
         hash = tile_store<V, P::rank, false>(units, r, &target, &options, &wrong);
     }
     if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
@@ -311,8 +311,8 @@ template <typename P, bool ONE_ROUND> CSZ_COLD void exceptions_store(const decod
         record = task_record<ONE_ROUND>(job, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(record.p, record.n, P::rank);
-    const V step = is_rehearsal ? (V)0 : (V)job->step;
-    const typename P::tile tile = P::open(shared, group_firsts(shared), view.base, step, view.order);
+    const typename P::scale::common common = is_rehearsal ? P::scale::nothing() : P::scale::common_of(job);
+    const typename P::tile tile = P::open(shared, group_firsts(shared), view.base, common, view.order);
     const uint32_t n = view.n_exceptions, positions = record.n - n * traits::words - (n + 1) / 2,
                    is_flat = view.mode == CSZ_MODE_CONSTANT && !is_rehearsal;
     uint32_t hash = 0, wrong = n * traits::words + (n + 1) / 2 > record.n;
@@ -333,7 +333,7 @@ template <typename P, bool ONE_ROUND> CSZ_COLD void exceptions_store(const decod
         }
         if (!target.full && !(unit_held<P::rank>(&target, unit) >> b & 1)) continue;
         const V value = traits::load(record.p + record.n - (n - i) * traits::words),
-                old = is_flat ? flat_value(&view, record.p, step) : P::value_at(tile, unit, b);
+                old = is_flat ? flat_value(&view, record.p, common) : P::value_at(tile, unit, b);
         hash += (csz_value_term(value) - csz_value_term(old)) * csz_value_weight(unit, b);
         V *p = unit_pointer<P::rank>(&target, unit) + (b >> 2) * slice_stride<P::rank>(&target) + (b & 3);
         if (!is_rehearsal) *p = value;
@@ -360,9 +360,11 @@ CSZ_COLD void tile_store_slowly(const decode_call *call, uint32_t turn, tile_hea
     const uint32_t r = threadIdx.x % GROUP_THREADS, kind = is_stored ? (uint32_t)KIND_NONE : head.kind();
     uint32_t hash = 0;
     if (kind == KIND_EDGE) {
-        const V step = is_rehearsal ? (V)0 : (V)job->step;
-        hash = tile_store_edge<P>(call, P::open(shared, group_firsts(shared), head.base, step, head.order()),
-                                  task, is_rehearsal, r);
+        const typename P::scale::common common =
+            is_rehearsal ? P::scale::nothing() : P::scale::common_of(job);
+        hash =
+            tile_store_edge<P>(call, P::open(shared, group_firsts(shared), head.base, common, head.order()),
+                               task, is_rehearsal, r);
     } else if (kind == KIND_FLAT) {
         const tile_target<V> target = tile_target_of<V>(call, &task->place);
         flat_values<V> values = {csz_value<V>::from_bits((typename csz_value<V>::bits)head.base)};

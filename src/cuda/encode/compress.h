@@ -27,7 +27,7 @@ typedef struct csz_cuda_plan {
     csz_workflow workflow;
     csz_predictor predictor; /* other than Lorenzo: the archive's frames may be pyramids */
     csz_bound_mode bound_mode;
-    double bound;
+    double bound, floor; /* floor: of a pointwise bound, whose bound_abs is of logarithms and is_resolved */
     int has_fill;
     uint64_t fill; /* bits */
     /* part of a larger field: the number of its first frame, and the bound where it is known already */

@@ -120,6 +120,19 @@ template <typename V> struct encode_shared {
     uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
 };
 
+/* All but the modes. */
+template <typename V>
+static encode_job<V> encode_job_make(const csz_work &work, const void *d_data, const csz_cuda_plan *plan) {
+    encode_job<V> job;
+    job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
+    job.first_frame = plan->first_frame;
+    job.header_nwords = plan->header_nbytes / 4;
+    job.shared_at = CSZ_SHARED_BASE;
+    job.modes = 0;
+    return job;
+}
+
 template <typename V> CSZ_DEVICE uint32_t *exchange_of(encode_shared<V> &sh) {
     return csz_exchange(sh.predict);
 }

@@ -80,7 +80,7 @@ struct general_tile {
  * region may hold nothing else that is needed but the deltas. Out of line: inlined, it made the common
  * path of the encoder 1% slower.
  */
-template <typename V, int RANK, typename Deltas>
+template <typename V, int RANK, bool IS_SHORT, typename Deltas>
 CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                        const Deltas &deltas, const general_tile &tile, int mode) {
     typedef typename Deltas::delta delta;
@@ -110,9 +110,9 @@ CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V>
         for (int b = 0; b < 32; b++) d[b] = deltas(b);
         whole_begin(sh, r, base, sizes, 2, u, l.length);
         if (!empty)
-            csz_wide_put<sizeof(V) == 4>(csz_putter(sh.predict.region, r.bits_at + l.symbols_at),
-                                         csz_putter(sh.predict.region, r.bits_at + l.raw_at), d,
-                                         sh.books + csz_book_at(CSZ_BOOK_W));
+            csz_wide_put<IS_SHORT>(csz_putter(sh.predict.region, r.bits_at + l.symbols_at),
+                                   csz_putter(sh.predict.region, r.bits_at + l.raw_at), d,
+                                   sh.books + csz_book_at(CSZ_BOOK_W));
     } else {
         const csz_held_deltas<delta> held(deltas);
         whole_begin(sh, r, base, sizes, 4, u, l.length);
@@ -137,8 +137,8 @@ CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, co
     __syncthreads();
 }
 
-/* Tiles of a class above 0, whose deltas are in the region; D: of that class. */
-template <typename V, int RANK, typename D>
+/* Tiles of a class above 0, whose deltas are in the region; D: of that class; IS_SHORT: see put_raw. */
+template <typename V, int RANK, bool IS_SHORT, typename D>
 CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     typedef typename csz_value<V>::quantum quantum;
     const csz_parked_wide<quantum, D> deltas = {(const quantum *)sh.predict.region + csz_thread()};
@@ -149,19 +149,19 @@ CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<
     tile.bits = csz_wide_nbits(deltas, sh.books + csz_book_at(CSZ_BOOK_W), &tile.nonzero);
     tile.special = __syncthreads_or(tile.exceptions != 0);
     if (tile.special) special_measure<V, RANK>(sh, job, c, tile.exceptions);
-    return general_encode<V, RANK>(sh, job, c, deltas, tile,
-                                   csz_mode_of_workflow(job.tile.workflow, tile.klass, CSZ_MODE_S));
+    return general_encode<V, RANK, IS_SHORT>(sh, job, c, deltas, tile,
+                                             csz_mode_of_workflow(job.tile.workflow, tile.klass, CSZ_MODE_S));
 }
 
 /* Class 2 apart: few tiles of f64 have it. */
 template <typename V, int RANK>
 CSZ_COLD general_result longest_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    return wide_encode_as<V, RANK, int64_t>(sh, job, c);
+    return wide_encode_as<V, RANK, false, int64_t>(sh, job, c);
 }
-template <typename V, int RANK>
+template <typename V, int RANK, bool IS_SHORT>
 CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
     if (sizeof(V) == 8 && sh.predict.klass == 2) return longest_encode<V, RANK>(sh, job, c);
-    return wide_encode_as<V, RANK, int32_t>(sh, job, c);
+    return wide_encode_as<V, RANK, IS_SHORT, int32_t>(sh, job, c);
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
@@ -176,7 +176,7 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     tile.exceptions = sh.predict.exceptions[csz_thread()];
     tile.nonzero = csz_nonzero_mask(w, CSZ_BIASED) != 0;
     tile.special = __syncthreads_or(tile.exceptions != 0);
-    return general_encode<V, RANK>(sh, job, c, deltas, tile, mode);
+    return general_encode<V, RANK, false>(sh, job, c, deltas, tile, mode);
 }
 
 #endif

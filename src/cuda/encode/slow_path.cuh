@@ -167,10 +167,11 @@ template <typename V, int RANK> CSZ_COLD void special_stage(encode_shared<V> &sh
 }
 
 /* A tile of one value that has no quantum, or of a class above 0. */
-template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+template <typename V, int RANK, bool IS_SHORT>
+CSZ_DEVICE void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
     if (!sh.predict.is_fill) {
-        if (wide_encode<V, RANK>(sh, job, c).instead) raw_encode<V, RANK>(sh, job);
+        if (wide_encode<V, RANK, IS_SHORT>(sh, job, c).instead) raw_encode<V, RANK>(sh, job);
     } else if (csz_thread() == 0) {
         record_publish(sh, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
         sh.predict.region[0] = CSZ_MODE_FILL;
@@ -185,7 +186,11 @@ template <typename V, int RANK> CSZ_DEVICE void other_encode(encode_shared<V> &s
  */
 template <typename Predictor, typename V>
 CSZ_COLD void tile_slow_quantize(encode_shared<V> &sh, const encode_job<V> &job) {
-    enum { RANK = Predictor::rank };
+    /* quanta of f32 with an absolute bound are below 2^22 */
+    enum {
+        RANK = Predictor::rank,
+        IS_SHORT = sizeof(V) == 4 && !csz_is_pointwise<typename Predictor::quantizer>::value
+    };
     record_saved<V> saved;
     if (CSZ_SAVE_WAITING_RECORD)
         record_save(sh, &saved);
@@ -194,7 +199,7 @@ CSZ_COLD void tile_slow_quantize(encode_shared<V> &sh, const encode_job<V> &job)
     Predictor::slow_path(sh.predict, job.tile, claim_of(sh));
     __syncthreads();
     if (sh.predict.is_fill || sh.predict.klass) {
-        other_encode<V, RANK>(sh, job);
+        other_encode<V, RANK, IS_SHORT>(sh, job);
         if (CSZ_SAVE_WAITING_RECORD) record_flush_saved(sh, job, &saved);
         return;
     }

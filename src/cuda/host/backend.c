@@ -115,7 +115,7 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
          * host reads them
          */
         int fits = 0;
-        const int resolved = h->bound_mode == CSZ_BOUND_ABS;
+        const int resolved = h->bound_mode != CSZ_BOUND_REL && h->bound_mode != CSZ_BOUND_PSNR;
         status = fits_whole(b, &fits, (uint64_t)field_nbytes + most + workspace_nbytes);
         if (status) return status;
         if (!fits || (resolved && h->geometry.nframes > 1)) {
@@ -251,18 +251,19 @@ csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, 
 }
 
 static csz_cuda_decompress_plan whole_plan(const csz_field *field, const csz_geometry *geometry,
-                                           csz_predictor predictor) {
+                                           csz_predictor predictor, csz_bound_mode mode) {
     csz_header h;
     memset(&h, 0, sizeof h);
     h.field = *field;
     h.predictor = predictor;
+    h.bound_mode = mode;
     h.geometry = *geometry;
     return csz_backend_decompress_plan(&h);
 }
 
 size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
                                              csz_predictor predictor) {
-    const csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor);
+    const csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor, CSZ_BOUND_ABS);
     return csz_cuda_decompress_many_workspace(&plan, (uint32_t)n);
 }
 
@@ -270,12 +271,12 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
                                             csz_cuda_result *results, const void *const *d_archives,
                                             const size_t *archive_nbytes, const csz_cuda_result *compressed,
                                             const csz_field *field, const csz_geometry *geometry,
-                                            csz_predictor predictor, const uint64_t *lo, const uint64_t *hi,
-                                            int level, void *workspace, size_t workspace_nbytes,
-                                            csz_cuda_stream stream) {
+                                            csz_predictor predictor, csz_bound_mode mode, const uint64_t *lo,
+                                            const uint64_t *hi, int level, void *workspace,
+                                            size_t workspace_nbytes, csz_cuda_stream stream) {
     csz_status status = csz_cuda_backend_ensure(backend);
     if (status) return status;
-    csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor);
+    csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor, mode);
     plan.level = level;
     memcpy(plan.begin, lo, sizeof plan.begin);
     memcpy(plan.end, hi, sizeof plan.end);

@@ -62,9 +62,9 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n
                                             csz_cuda_result *results, const void *const *d_archives,
                                             const size_t *archive_nbytes, const csz_cuda_result *compressed,
                                             const csz_field *field, const csz_geometry *geometry,
-                                            csz_predictor predictor, const uint64_t *lo, const uint64_t *hi,
-                                            int level, void *workspace, size_t workspace_nbytes,
-                                            csz_cuda_stream stream);
+                                            csz_predictor predictor, csz_bound_mode mode, const uint64_t *lo,
+                                            const uint64_t *hi, int level, void *workspace,
+                                            size_t workspace_nbytes, csz_cuda_stream stream);
 size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
                                            csz_predictor predictor);
 size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,

@@ -76,6 +76,9 @@ csz_cuda_plan csz_backend_plan(csz_header *h) {
     plan.predictor = h->predictor;
     plan.bound_mode = h->bound_mode;
     plan.bound = h->bound;
+    plan.floor = h->floor;
+    plan.is_resolved = h->bound_mode == CSZ_BOUND_PWR;
+    plan.bound_abs = h->bound_abs;
     plan.has_fill = h->has_fill;
     plan.fill = h->fill_bits;
     csz_header_write((uint8_t *)plan.header, h);
@@ -90,6 +93,10 @@ csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *h) {
     plan.type = h->field.type;
     plan.bound_abs = h->bound_abs;
     plan.header_nbytes = h->nbytes;
+    plan.bound = h->bound;
+    plan.floor = h->floor;
+    plan.is_exact = h->bound_mode == CSZ_BOUND_EXACT;
+    plan.is_pointwise = h->bound_mode == CSZ_BOUND_PWR;
     plan.is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
     for (int i = 0; i < 3; i++) plan.end[i] = h->geometry.n[i];
     return plan;

@@ -74,6 +74,7 @@ CSZ_DEVICE void books_finish(books_shared &sh, const books_job &job, uint32_t fr
             code[i] = __ldg((const uint32_t *)job.builtins->code[book][kind] + 32 * i + lane);
     }
     if (lane == 0) csz_shared_or(&sh.section[book / 4], kind << (8 * (book % 4)));
+    if (t == 0) csz_shared_or(&sh.section[CSZ_NBOOKS / 4], (uint32_t)__ldcg(&job.work.exponent[frame]) << 16);
     __syncthreads(); /* nobody reads what is left in the tables any more */
     uint2 *table = (uint2 *)job.work.table[frame][book];
 #pragma unroll

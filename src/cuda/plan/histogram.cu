@@ -71,6 +71,7 @@ CSZ_DEVICE void claim_make(csz_claim *c, const csz_work &work, const csz_geometr
     c->tile = csz_sample_tile(sample, ntiles);
     csz_claim_place(c, g, &box);
     c->field = field;
+    c->frame = field * work.nframes + frame;
     if (field) c->origin += __ldcg(&work.place[field].shift);
 }
 
@@ -160,10 +161,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
     }
 }
 
-template <typename V, int RANK>
-static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
-                             cudaStream_t stream) {
-    typedef csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED> predictor;
+template <typename predictor>
+static void histogram_launch_as(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                                cudaStream_t stream) {
+    typedef typename predictor::value V;
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
@@ -187,6 +188,18 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
     CSZ_SHARED_LARGE((histogram_kernel<predictor>));
     csz_launch_next((histogram_kernel<predictor>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
                     work.chained, stream, job);
+}
+
+template <typename V, int RANK>
+static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                             cudaStream_t stream) {
+    if (plan->bound_mode == CSZ_BOUND_PWR)
+        histogram_launch_as<
+            csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED, typename csz_value<V>::pointwise>>(
+            work, d_data, plan, nsms, stream);
+    else
+        histogram_launch_as<csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED>>(work, d_data, plan, nsms,
+                                                                                   stream);
 }
 
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,

@@ -87,12 +87,14 @@ struct csz_work {
     csz_frame_sums *frame_sums;
     uint32_t *counters; /* tiles claimed, then for each field frames finished */
     uint32_t *ready;    /* of each frame: 1 once its tables and section can be read */
+    int32_t *exponent;  /* of each frame with a pointwise bound; else 0 */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
     uint32_t (*section)[CSZ_SECTION_WORDS];
     uint32_t *section_nwords;
     csz_range *range; /* csz_range_blocks of each field */
     void *quantizer;  /* of each field */
+    void *pointwise;  /* of each frame, where the bound is pointwise */
     csz_place *place; /* of each field */
 };
 
@@ -134,6 +136,8 @@ void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
                       const csz_cuda_plan *plan, cudaStream_t stream);
+/* With a pointwise bound: exponents and quantizers of frames. */
+void csz_cuda_exponents(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                         cudaStream_t stream);
 void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
@@ -141,6 +145,11 @@ void csz_cuda_books(csz_work work, const csz_cuda_builtins *d_builtins, const cs
 size_t csz_cuda_encode_shared_nbytes(csz_type type); /* of a block of the encoder */
 void csz_cuda_encode(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                      cudaStream_t stream);
+/* In place of it, with pointwise bounds, and of exact archives. */
+void csz_cuda_encode_pointwise(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                               cudaStream_t stream);
+void csz_cuda_encode_exact(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                           cudaStream_t stream);
 
 /*
  * Words of the longest record that a coarsest tile can have: runs of deltas as wide as the type's quanta make
@@ -172,6 +181,7 @@ static csz_job<V> csz_job_make(const csz_work &work, const void *d_data, const c
     csz_job<V> job;
     job.data = (const V *)d_data;
     job.quantizer = (const typename csz_value<V>::quantizer *)work.quantizer;
+    job.pointwise = (const typename csz_value<V>::pointwise *)work.pointwise;
     job.geometry = *g;
     job.workflow = (int)plan->workflow;
     job.to_last = ((((uint64_t)1 << l[0]) - 1) * g->n[1] + ((uint64_t)1 << l[1]) - 1) * g->n[2] +

@@ -9,6 +9,7 @@
  * csz_lorenzo_predictor is the only one. Its members:
  *
  *     value, rank     type of the values, rank of the field
+ *     quantizer       of absolute bounds, or of pointwise ones
  *     predict         values to words in registers; calls the functor slow_path for a tile that needs it
  *     codes           words to codes in registers, and their statistics
  *     codes_park      the same, into the exchange

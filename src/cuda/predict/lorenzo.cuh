@@ -35,10 +35,10 @@ template <typename V> CSZ_DEVICE bool csz_took_slow_path(const csz_predict_share
 }
 
 /* The slow path.  Of a tile of class 0 the words are left in the exchange, in place of the deltas. */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z = typename csz_value<V>::quantizer>
 CSZ_COLD void csz_lorenzo_slow_path(csz_predict_shared<V> &sh, const csz_job<V> &job, const csz_claim &c) {
     const uint32_t t = csz_thread();
-    const csz_slow_quanta r = csz_slow_quantize<V, RANK>(sh, job, c);
+    const csz_slow_quanta r = csz_slow_quantize<V, RANK, Z>(sh, job, c);
     sh.hash[t] = r.hash;
     sh.exceptions[t] = r.exceptions;
     if (sh.klass) return;
@@ -62,8 +62,7 @@ CSZ_COLD void csz_lorenzo_slow_path(csz_predict_shared<V> &sh, const csz_job<V> 
  * for more loads in flight. claim() returns the tile's claim. slow_path() is called for a tile that needs
  * it and must call csz_lorenzo_slow_path, which uses the whole region.
  */
-template <typename V, int RANK, bool HASH = true, int ROWS = CSZ_ROWS_ASKED, typename Claim,
-          typename SlowPath>
+template <typename V, int RANK, bool HASH, int ROWS, typename Z, typename Claim, typename SlowPath>
 CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_shared<V> &sh,
                                                 const csz_job<V> &job, const Claim &claim,
                                                 const SlowPath &slow_path) {
@@ -78,18 +77,18 @@ CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_s
         if (!csz_agreed(claim().full())) {
             const csz_claim &c = claim();
             u = csz_round_edge<V, RANK>(exchange, csz_reference_of(sh), job.data + c.origin,
-                                        &job.quantizer[c.field], job.geometry.n[2],
+                                        csz_quantizer_of<Z>(job, c), job.geometry.n[2],
                                         job.geometry.n[1] * job.geometry.n[2], c);
-        } else if (!job.has_fill) {
-            u = csz_round_whole<V, RANK, true, HASH, ROWS>(exchange, csz_reference_of(sh), job, claim());
+        } else if (csz_is_plain<Z>(job, claim())) {
+            u = csz_round_whole<V, RANK, true, HASH, ROWS, Z>(exchange, csz_reference_of(sh), job, claim());
         } else {
-            u = csz_round_filled<V, RANK, HASH, ROWS>(exchange, csz_reference_of(sh), job, claim());
+            u = csz_round_filled<V, RANK, HASH, ROWS, Z>(exchange, csz_reference_of(sh), job, claim());
         }
         /* the same in all threads: all have read the corner */
         bool lost = csz_held(&csz_reference_of(sh)->first) == CSZ_NO_REFERENCE;
         uint32_t exceptions = 0;
         if (__any_sync(CSZ_ALL, !lost && u.doubtful)) {
-            const csz_retried r = csz_lorenzo_retry<V, RANK>(
+            const csz_retried r = csz_lorenzo_retry<V, RANK, Z>(
                 exchange, job, claim(), csz_middle_of(csz_reference_of(sh), bias), u.doubtful, u.hash);
             u.hash = r.hash;
             exceptions = r.exceptions;
@@ -157,16 +156,18 @@ CSZ_DEVICE csz_codes csz_lorenzo_codes_park(uint32_t (&w)[16], csz_predict_share
     return c;
 }
 
-/* As codes.cuh describes.  HASH, ROWS: see csz_lorenzo_predict, CSZ_ROWS_... */
-template <typename V, int RANK, bool HASH, int ROWS> struct csz_lorenzo_predictor {
+/* As codes.cuh describes.  HASH, ROWS: see csz_lorenzo_predict, CSZ_ROWS_...; Z: the quantizer's type. */
+template <typename V, int RANK, bool HASH, int ROWS, typename Z = typename csz_value<V>::quantizer>
+struct csz_lorenzo_predictor {
     typedef V value;
+    typedef Z quantizer;
     enum { rank = RANK };
 
     template <typename Claim, typename SlowPath>
     static __device__ __forceinline__ csz_predicted<V> predict(uint32_t (&w)[16], csz_predict_shared<V> &sh,
                                                                const csz_job<V> &job, const Claim &claim,
                                                                const SlowPath &slow_path) {
-        return csz_lorenzo_predict<V, RANK, HASH, ROWS>(w, sh, job, claim, slow_path);
+        return csz_lorenzo_predict<V, RANK, HASH, ROWS, Z>(w, sh, job, claim, slow_path);
     }
     static __device__ __forceinline__ csz_codes codes(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
         return csz_lorenzo_codes<V, RANK>(w, sh);
@@ -176,7 +177,7 @@ template <typename V, int RANK, bool HASH, int ROWS> struct csz_lorenzo_predicto
     }
     static __device__ __forceinline__ void slow_path(csz_predict_shared<V> &sh, const csz_job<V> &job,
                                                      const csz_claim &c) {
-        csz_lorenzo_slow_path<V, RANK>(sh, job, c);
+        csz_lorenzo_slow_path<V, RANK, Z>(sh, job, c);
     }
 };
 

@@ -8,6 +8,7 @@
  * lorenzo_restore is what the decode kernels are compiled for; a second predictor offers the same names:
  *
  *     value, rank          the type of values and the rank
+ *     scale                how sums become values (linear_scale)
  *     accepts(base)        whether the fast path can restore a tile of this base
  *     pass_1, pass_2       passes of a warp over the codes
  *     units                the values of a thread's units, in the order in which it stores them
@@ -48,6 +49,60 @@ template <int HIGH> CSZ_DEVICE float sum_scale(uint32_t word, float magic, float
 template <int HIGH> CSZ_DEVICE double sum_scale(uint32_t word, double magic, double step) {
     return (__hiloint2double(0x43300000, (int)(HIGH ? word >> 16 : word & 0xFFFF)) - magic) * step;
 }
+
+/*
+ * How sums become values: S below.  common: what all tiles of a job have in common; values are of(word).
+ * With an absolute bound that is a multiplication.
+ */
+template <typename V> struct linear_scale {
+    typedef V common;
+    V magic, step;
+
+    static __device__ __forceinline__ bool accepts(typename csz_value<V>::quantum base) {
+        return base_is_near(base);
+    }
+    static __device__ __forceinline__ linear_scale make(typename csz_value<V>::quantum base, V step) {
+        return {base_magic(base), step};
+    }
+    template <typename J> static __device__ __forceinline__ V common_of(const J *job) { return (V)job->step; }
+    static __device__ __forceinline__ V nothing() { return 0; }
+    template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
+        return sum_scale<HIGH>(word, magic, step);
+    }
+};
+
+/* With a pointwise bound, a power. */
+template <typename V> struct log_scale {
+    typedef typename csz_value<V>::quantum quantum;
+    typedef typename csz_value<V>::bits bits;
+    typedef typename csz_value<V>::pointwise common;
+    bits first; /* the base, less what halves are raised by */
+    common z;
+
+    static __device__ __forceinline__ bool accepts(quantum) { return true; }
+    static __device__ __forceinline__ log_scale make(quantum base, const common &z) {
+        return {(bits)base - 32768u, z};
+    }
+    /* The members that restoring needs; the kernel before this one has written them. */
+    template <typename J> static __device__ __forceinline__ common common_of(const J *job) {
+        const common *from = (const common *)job->pointwise;
+        common z = nothing();
+        z.step = __ldcg(&from->step);
+        z.offset = __ldcg(&from->offset);
+        z.linear = __ldcg(&from->linear);
+        z.slope = __ldcg(&from->slope);
+        z.low_sign = __ldcg(&from->low_sign);
+        z.exponent = __ldcg(&from->exponent);
+        return z;
+    }
+    static __device__ __forceinline__ common nothing() {
+        const common z = {};
+        return z;
+    }
+    template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
+        return csz_value<V>::restore((quantum)(first + (HIGH ? word >> 16 : word & 0xFFFFu)), z);
+    }
+};
 
 /* ---- passes over shared memory ---- */
 
@@ -182,10 +237,10 @@ CSZ_DEVICE void slices_sum(uint32_t *w, uint32_t stride) {
 }
 
 /* What the sums of a tile are made into values with. */
-template <typename V> struct lorenzo_tile {
+template <typename S> struct lorenzo_tile {
     const uint4 *code;
     const uint32_t *firsts;
-    V magic, step;
+    S scale;
     uint32_t order;
 };
 
@@ -193,13 +248,13 @@ template <typename V> struct lorenzo_tile {
  * The units of a thread, in ascending order; after the passes code holds sums along x (and along y for rank
  * 3).
  */
-template <typename V, int RANK> struct lorenzo_units {
-    lorenzo_tile<V> tile;
+template <typename V, int RANK, typename S> struct lorenzo_units {
+    lorenzo_tile<S> tile;
     bool full_sums;
     uint32_t start, carry[4]; /* of columns k (rank 2, full sums), or of slices */
     uint32_t w[4][4];         /* q - base + 32768: word [i][k] has slices i and i + 4 of column k */
 
-    __device__ __forceinline__ void begin(const lorenzo_tile<V> &t) {
+    __device__ __forceinline__ void begin(const lorenzo_tile<S> &t) {
         tile = t;
         full_sums = RANK > 1 && csz_agreed(t.order == CSZ_ORDER_FULL);
         start = 0x8000u;
@@ -243,8 +298,8 @@ template <typename V, int RANK> struct lorenzo_units {
     __device__ __forceinline__ void slices(int i, V *low, V *high) const {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            low[k] = sum_scale<0>(w[i][k], tile.magic, tile.step);
-            high[k] = sum_scale<1>(w[i][k], tile.magic, tile.step);
+            low[k] = tile.scale.template of<0>(w[i][k]);
+            high[k] = tile.scale.template of<1>(w[i][k]);
         }
     }
 };
@@ -253,12 +308,12 @@ template <typename V, int RANK> struct lorenzo_units {
  * A column of one value's width: for rank 3 any unit's, for others through the four groups of 8 slices in
  * order.
  */
-template <typename V, int RANK> struct lorenzo_columns {
-    lorenzo_tile<V> tile;
+template <typename V, int RANK, typename S> struct lorenzo_columns {
+    lorenzo_tile<S> tile;
     bool full_sums;
     uint32_t start, above, carry[4], w[4];
 
-    __device__ __forceinline__ void begin(const lorenzo_tile<V> &t) {
+    __device__ __forceinline__ void begin(const lorenzo_tile<S> &t) {
         tile = t;
         full_sums = RANK > 1 && t.order == CSZ_ORDER_FULL;
         restart();
@@ -285,24 +340,25 @@ template <typename V, int RANK> struct lorenzo_columns {
 
     /* Value of slice s. */
     __device__ __forceinline__ V slice(int s) const {
-        return s < 4 ? sum_scale<0>(w[s & 3], tile.magic, tile.step)
-                     : sum_scale<1>(w[s & 3], tile.magic, tile.step);
+        return s < 4 ? tile.scale.template of<0>(w[s & 3]) : tile.scale.template of<1>(w[s & 3]);
     }
 };
 
-template <typename V, int RANK> struct lorenzo_restore {
+template <typename V, int RANK, typename S = linear_scale<V>> struct lorenzo_restore {
     typedef V value;
     enum { rank = RANK };
-    typedef lorenzo_tile<V> tile;
-    typedef lorenzo_units<V, RANK> units;
-    typedef lorenzo_columns<V, RANK> columns;
+    typedef S scale;
+    typedef lorenzo_tile<S> tile;
+    typedef lorenzo_units<V, RANK, S> units;
+    typedef lorenzo_columns<V, RANK, S> columns;
 
     static __device__ __forceinline__ bool accepts(typename csz_value<V>::quantum base) {
-        return base_is_near(base);
+        return S::accepts(base);
     }
     static __device__ __forceinline__ tile open(const uint4 *code, const uint32_t *firsts,
-                                                typename csz_value<V>::quantum base, V step, uint32_t order) {
-        return {code, firsts, base_magic(base), step, order};
+                                                typename csz_value<V>::quantum base,
+                                                const typename S::common &common, uint32_t order) {
+        return {code, firsts, S::make(base, common), order};
     }
     static __device__ __forceinline__ void pass_1(uint4 *code, uint32_t *firsts, uint32_t r) {
         if (RANK == 3)
@@ -329,7 +385,7 @@ template <typename V, int RANK> struct lorenzo_restore {
                    : i == 1 ? c.w[1]
                    : i == 2 ? c.w[2]
                             : c.w[3];
-        return b < 16 ? sum_scale<0>(word, t.magic, t.step) : sum_scale<1>(word, t.magic, t.step);
+        return b < 16 ? t.scale.template of<0>(word) : t.scale.template of<1>(word);
     }
 };
 
@@ -362,15 +418,16 @@ static __device__ void lorenzo_firsts(const csz_geometry *g, uint32_t order, A *
 }
 
 /*
- * Partial sums along the order's dims.  A thread sums 32 elements: several whole lines where they are
- * shorter, else a part of a line, to which it then adds the parts before it.
+ * Partial sums along dims from x to the last, as a rule the order's.  A thread sums 32 elements: several
+ * whole lines where they are shorter, else a part of a line, to which it then adds the parts before it.
  */
 template <typename A, typename T>
-static __device__ void lorenzo_sums(const csz_geometry *g, uint32_t order, A *acc, A *totals, T team) {
+static __device__ void lorenzo_sums_to(const csz_geometry *g, uint32_t order, int last, A *acc, A *totals,
+                                       T team) {
     const uint32_t r = team.thread();
     uint32_t shift = 0;
     lorenzo_firsts(g, order, acc, team);
-    for (int dim = 2; dim >= (int)order; dim--) {
+    for (int dim = 2; dim >= last; dim--) {
         const uint32_t log2_n = g->log2_t[dim], log2_part = log2_n < 5 ? log2_n : 5,
                        nparts = 1u << (log2_n - log2_part);
         A sum = 0;
@@ -405,8 +462,14 @@ static __device__ void lorenzo_sums(const csz_geometry *g, uint32_t order, A *ac
     }
 }
 
-template <typename V> struct lorenzo_general {
+template <typename A, typename T>
+CSZ_DEVICE void lorenzo_sums(const csz_geometry *g, uint32_t order, A *acc, A *totals, T team) {
+    lorenzo_sums_to(g, order, (int)order, acc, totals, team);
+}
+
+template <typename V, typename S = linear_scale<V>> struct lorenzo_general {
     typedef V value;
+    typedef S scale;
     template <typename A, typename T>
     static __device__ __forceinline__ void sums(const csz_geometry *g, uint32_t order, A *acc, A *totals,
                                                 T team) {

@@ -74,19 +74,26 @@ struct csz_retried {
     uint32_t hash, exceptions, lost; /* lost: the tile takes the slow path */
 };
 
+/* Of pointwise bounds the quick check looks for the fill value. */
+template <typename V>
+CSZ_DEVICE bool csz_restores_fill(const uint32_t (&)[16], const typename csz_value<V>::pointwise &,
+                                  typename csz_value<V>::quantum, int) {
+    return false;
+}
+
 /*
  * Checks values that failed the quick check by the rule of docs/encoder.md (csz_quantum_f32). The whole
  * warp works for each doubtful thread, one lane for each of its 32 values. The words are in the exchange,
  * so that the common path keeps no registers alive for this call.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD csz_retried csz_lorenzo_retry(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
                                        typename csz_value<V>::quantum middle, bool doubtful, uint32_t hash) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t lane = threadIdx.x & 31, warp_first = threadIdx.x & ~31u;
-    const typename value::quantizer z = job.quantizer[c.field];
+    const Z z = *csz_quantizer_of<Z>(job, c);
     const csz_values<V> values(job, c);
     uint32_t invalid = 0, power = 1, k = CSZ_VALUE_K;
     csz_retried r = {hash, 0, 0};
@@ -131,7 +138,7 @@ CSZ_COLD csz_retried csz_lorenzo_retry(uint32_t *exchange, const csz_job<V> &job
                 return r;
             }
             const uint32_t without = ~__ballot_sync(CSZ_ALL, ok), inside = __ballot_sync(CSZ_ALL, in_field);
-            const V restored = ok ? value::restore(q, z.step) : v;
+            const V restored = ok ? value::restore(q, z) : v;
             const uint32_t term = in_field ? value::fold(value::to_bits(restored)) : 0;
             const uint32_t sum = csz_warp_add(term * power);
             const uint32_t word = relative | __shfl_down_sync(CSZ_ALL, relative, 16) << 16;

@@ -10,6 +10,18 @@
 
 #include "cuda/predict/lorenzo_retry.cuh"
 
+/* Whether the quick check need look for nothing special: no fill value, and with a pointwise bound no floor,
+ * and the product of bound and any value from 2^exponent up is a normal number: the least bound is 2^-21
+ * (f32) or 2^-38 (f64). */
+template <typename Z, typename V> CSZ_DEVICE bool csz_is_plain(const csz_job<V> &job, const csz_claim &c) {
+    if constexpr (csz_is_pointwise<Z>::value) {
+        const Z *z = csz_quantizer_of<Z>(job, c);
+        return csz_agreed(!job.has_fill && z->slope == 0 && z->exponent >= (sizeof(V) == 4 ? -100 : -980));
+    } else {
+        return !job.has_fill;
+    }
+}
+
 /* Slices s, at p, and s + 4, at q, of a unit of a tile that lies in the field, four values each. */
 template <typename V> CSZ_DEVICE void csz_load_slices(V (&v)[8], const V *p, const V *q, bool quads) {
     if (quads) {
@@ -174,6 +186,106 @@ template <typename V> struct csz_rounding {
     __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
 };
 
+/*
+ * Steps of a magnitude's logarithm by fewer instructions than core/pointwise.h takes.  lg2.approx is within
+ * 2^-22 of the logarithm and the polynomial within 2^-20.9, so that with roundings they differ by 4 units at
+ * most.  Where the quick logarithm is not so near the middle between two steps, both have the same nearest
+ * step.  reach: so far from a step, 0 where steps are so small that the float product may miss the nearest by
+ * more than 1.
+ */
+CSZ_DEVICE uint32_t csz_log_reach(const csz_pointwise_f32 &z) {
+    return z.step >= 512 ? (z.step >> 1) - 5 : 0;
+}
+CSZ_DEVICE uint32_t csz_quick_steps(uint32_t size, const csz_pointwise_f32 &z, uint32_t reach) {
+    const int32_t e = (int32_t)(size - 0x3F3504F3u) >> 23;
+    const float m = csz_f32_bits(size - ((uint32_t)e << 23));
+    float log2_m;
+#if defined(__CUDA_ARCH__)
+    asm("lg2.approx.f32 %0, %1;" : "=f"(log2_m) : "f"(m));
+#else
+    log2_m = log2f(m);
+#endif
+    const uint32_t units = csz_bits_f32(fmaf(log2_m, 0x1p22f, CSZ_MAGIC_F32)) - CSZ_MAGIC_F32_BITS,
+                   log = size >= z.first
+                             ? z.offset + ((uint32_t)(e - z.exponent) << CSZ_LOG_NBITS_F32) + units
+                             : 0,
+                   q = (uint32_t)__float2int_rn((float)(int32_t)log * z.inverse);
+    if (log - q * z.step + reach < 2 * reach) return q;
+    return csz_pointwise_steps_f32(size >= z.first ? csz_pointwise_log_above_f32(size, &z) : 0, &z);
+}
+CSZ_DEVICE uint64_t csz_log_reach(const csz_pointwise_f64 &) { return 0; }
+CSZ_DEVICE uint64_t csz_quick_steps(uint64_t size, const csz_pointwise_f64 &z, uint64_t) {
+    return csz_pointwise_steps_f64(size >= z.first ? csz_pointwise_log_above_f64(size, &z) : 0, &z);
+}
+
+/*
+ * The same with a pointwise bound.  PLAIN: there is no fill value, no floor, and exponents are so large that
+ * products of values and bound are normal numbers (csz_is_plain).  Then the check need not scale both values,
+ * and what is below 2^exponent, but for 0, fails it.
+ */
+template <typename V, bool PLAIN> struct csz_log_rounding {
+    typedef csz_value<V> value;
+    typedef typename value::bits bits;
+    typename value::pointwise z;
+    bits apart; /* from a quantum to its half of a word */
+    bits reach;
+    bits outside, largest;
+    int32_t sign;
+    bool holds;
+    uint32_t h0, h1;
+
+    __device__ __forceinline__ csz_log_rounding(const typename value::pointwise &of,
+                                                typename value::quantum middle, int bias)
+        : z(of), apart((bits)bias - (bits)middle), reach(csz_log_reach(of)), outside(0), largest(0), sign(0),
+          holds(true), h0(0), h1(0) {}
+
+    /* The quantum of a value as a half; *restored. */
+    __device__ __forceinline__ uint32_t half(V v, V *restored) {
+        typename value::quantum q;
+        if (PLAIN) {
+            const bits all = value::to_bits(v), size = all & ~value::minus_zero(),
+                       steps = csz_quick_steps(size, z, reach), back = steps * z.step,
+                       power = value::power(back, z), magnitude = back < z.linear ? 0 : power;
+            const V a = value::from_bits(size), b = value::from_bits(magnitude);
+            holds &= fabs(b - a) <= z.bound * a;
+            largest = max(largest, size);
+            sign = min(sign, (int32_t)(all >> (8 * sizeof(V) - 32)));
+            q = (typename value::quantum)(all == size ? steps : 0 - steps);
+            *restored = value::from_bits(magnitude | (all ^ size));
+        } else {
+            holds &= value::candidate(v, z, &q, restored);
+            if (z.has_fill) holds &= value::to_bits(*restored) != z.fill;
+        }
+        const bits offset = (bits)q + apart;
+        outside |= offset;
+        return (uint32_t)offset;
+    }
+
+    __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
+        V r0, r1;
+        const uint32_t low0 = half(low, &r0), low1 = half(high, &r1);
+        h0 = h0 * CSZ_VALUE_K + (lows & value::fold(value::to_bits(r0)));
+        h1 = h1 * CSZ_VALUE_K + (highs & value::fold(value::to_bits(r1)));
+        return __byte_perm(low0, low1, 0x5410);
+    }
+
+    /* The bound check: 1 if a value is above the bound, outside the window, infinite, or -0.0. */
+    __device__ __forceinline__ bool doubtful(int window, V) const {
+        return outside >> window != 0 || !holds || largest >= value::infinite() || sign == INT32_MIN;
+    }
+
+    __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
+};
+
+/* Which of them a quantizer has. */
+template <typename V, typename Z, bool PLAIN> struct csz_rounding_by { typedef csz_rounding<V> type; };
+template <bool PLAIN> struct csz_rounding_by<float, csz_pointwise_f32, PLAIN> {
+    typedef csz_log_rounding<float, PLAIN> type;
+};
+template <bool PLAIN> struct csz_rounding_by<double, csz_pointwise_f64, PLAIN> {
+    typedef csz_log_rounding<double, PLAIN> type;
+};
+
 /* What a thread knows of its unit once its quanta are parked. */
 struct csz_rounded {
     uint32_t hash;
@@ -199,6 +311,24 @@ csz_reference_make(csz_reference<V> *reference, V corner, V last, const typename
                            : (uint32_t)CSZ_NO_REFERENCE;
     return middle;
 }
+/* The same with a pointwise bound: even lanes find the corner's quantum, odd ones the last value's. */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantum
+csz_reference_make(csz_reference<V> *reference, V corner, V last, const typename csz_value<V>::pointwise &z,
+                   const typename csz_value<V>::pointwise *, int bias) {
+    typedef typename csz_value<V>::quantum quantum;
+    const quantum none = -((quantum)1 << (8 * sizeof(quantum) - 2));
+    quantum own;
+    if (!csz_value<V>::quantize(csz_thread() & 1 ? last : corner, z, &own)) own = none;
+    const quantum first = __shfl_sync(CSZ_ALL, own, 0), other = __shfl_sync(CSZ_ALL, own, 1),
+                  base = first & ~(quantum)1,
+                  middle = base + (((other == none ? base : other) - base) >> 1 & ~(quantum)1);
+    reference->base = base;
+    const quantum apart = base - middle;
+    reference->first = first != none && apart == (quantum)(int32_t)apart ? (uint32_t)bias + (uint32_t)apart
+                                                                         : (uint32_t)CSZ_NO_REFERENCE;
+    return middle;
+}
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum csz_middle_of(const csz_reference<V> *reference, int bias) {
     return reference->base - (typename csz_value<V>::quantum)(int32_t)(reference->first - (uint32_t)bias);
@@ -208,19 +338,19 @@ CSZ_DEVICE typename csz_value<V>::quantum csz_middle_of(const csz_reference<V> *
  * A unit of an edge tile. Takes what it reads of the job as arguments: a noinline function would load the
  * job from memory. plane: elements of a plane.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *reference, const V *tile,
-                                    const typename csz_value<V>::quantizer *quantizer, uint64_t nx,
-                                    uint64_t plane, const csz_claim &c) {
+                                    const Z *quantizer, uint64_t nx, uint64_t plane, const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
-    const typename value::quantizer z = *quantizer;
+    const Z z = *quantizer;
     const csz_edge_unit<V, RANK> unit(tile, nx, plane, c);
     const V corner_value = __ldg(tile),
             last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
     V v[8], next[8];
     unit.load(next, 0);
-    csz_rounding<V> r(z, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
+    typename csz_rounding_by<V, Z, false>::type r(
+        z, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
@@ -254,14 +384,14 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
     return f;
 }
 
-/* A unit of a tile that lies in the field.  PLAIN: there is no fill value. */
-template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS>
+/* A unit of a tile that lies in the field.  PLAIN: there is no fill value, nor floor. */
+template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS, typename Z>
 CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                        const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
-    typename value::quantizer z = job.quantizer[c.field];
+    Z z = *csz_quantizer_of<Z>(job, c);
     if (PLAIN) z.has_fill = 0;
     const V *tile = job.data + c.origin;
     const V corner_value = __ldg(tile), last_value = __ldg(tile + job.to_last);
@@ -280,8 +410,9 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     const V *p3 = csz_bytes_after(p2, slice), *q3 = csz_bytes_after(q2, slice);
     csz_rounded u;
     u.doubtful = false;
-    csz_rounding<V> r(
-        z, csz_reference_make(reference, corner_value, last_value, z, &job.quantizer[c.field], bias), bias);
+    typename csz_rounding_by<V, Z, PLAIN>::type r(
+        z, csz_reference_make(reference, corner_value, last_value, z, csz_quantizer_of<Z>(job, c), bias),
+        bias);
     uint4 *parked = (uint4 *)exchange + t;
     const auto round = [&](const V(&v)[8]) {
         uint32_t word[4];
@@ -294,16 +425,31 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
         *parked = make_uint4(word[0], word[1], word[2], word[3]);
         parked += CSZ_TILE_THREADS;
     };
-    /*
-     * Parking the words allows a loop that the instruction cache holds. Values of the second turn are
-     * loaded while those of the first are rounded.
-     */
+    if constexpr (csz_is_pointwise<Z>::value) { /* whose rounding takes so many instructions that it stands
+                                                   once */
+#pragma unroll 1
+        for (int turn = 0; turn < 4; turn++) {
+            V now[8];
+#pragma unroll
+            for (int k = 0; k < 8; k++) {
+                now[k] = even[k];
+                even[k] = odd[k];
+            }
+            if (turn < 2) csz_load_slices<V>(odd, turn ? p3 : p2, turn ? q3 : q2, quads);
+            round(now);
+        }
+    } else {
+        /*
+         * Parking the words allows a loop that the instruction cache holds. Values of the second turn are
+         * loaded while those of the first are rounded.
+         */
 #pragma unroll(HASH ? 1 : 2)
-    for (int turn = 0; turn < 2; turn++) {
-        round(even);
-        if (turn == 0) csz_load_slices<V>(even, p2, q2, quads);
-        round(odd);
-        if (turn == 0) csz_load_slices<V>(odd, p3, q3, quads);
+        for (int turn = 0; turn < 2; turn++) {
+            round(even);
+            if (turn == 0) csz_load_slices<V>(even, p2, q2, quads);
+            round(odd);
+            if (turn == 0) csz_load_slices<V>(odd, p3, q3, quads);
+        }
     }
     u.hash = HASH ? r.hash() : 0;
     u.doubtful |= r.doubtful(window, z.bound);
@@ -315,11 +461,11 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     return u;
 }
 
-/* The same for fields with a fill value, out of line. */
-template <typename V, int RANK, bool HASH, int ROWS>
+/* The same for fields with a fill value, or with a floor, out of line. */
+template <typename V, int RANK, bool HASH, int ROWS, typename Z>
 CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                       const csz_claim &c) {
-    return csz_round_whole<V, RANK, false, HASH, ROWS>(exchange, reference, job, c);
+    return csz_round_whole<V, RANK, false, HASH, ROWS, Z>(exchange, reference, job, c);
 }
 
 #endif

@@ -135,9 +135,8 @@ CSZ_DEVICE uint32_t csz_slow_load(typename csz_value<V>::quantum *q, const csz_j
 
 /* Their quanta in place of the bits, 0 where there is none, and the hash of what they restore.  Returns the
  * codes that have one. */
-template <typename V, int RANK>
-CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q,
-                                   const typename csz_value<V>::quantizer &z, uint32_t in_field,
+template <typename V, int RANK, typename Z>
+CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q, const Z &z, uint32_t in_field,
                                    uint32_t *hash) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
@@ -162,7 +161,7 @@ CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q,
             for (uint32_t k = 0; k < 4; k++) {
                 const bool in = in_field >> (4 * s + k) & 1, ok = value::quantize(v[k], z, &x[k]) && in;
                 if (!ok) x[k] = 0;
-                if (ok) v[k] = value::restore(x[k], z.step);
+                if (ok) v[k] = value::restore(x[k], z);
                 sum = sum * CSZ_VALUE_K + (in ? value::fold(value::to_bits(v[k])) : 0);
                 has |= (uint32_t)ok << (4 * s + k);
             }
@@ -398,14 +397,14 @@ struct csz_slow_quanta {
 };
 
 /* Quanta by element, in the region; deltas are left there, code b of thread t at 128 b + t. */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD csz_slow_quanta csz_slow_quantize(csz_predict_shared<V> &sh, const csz_job<V> &job,
                                            const csz_claim &c) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const csz_values<V> values(job, c);
     const bool default_shape = job.default_shape;
-    const typename value::quantizer z = job.quantizer[c.field];
+    const Z z = *csz_quantizer_of<Z>(job, c);
     quantum *q = (quantum *)sh.region;
     uint32_t *count = sh.scratch + CSZ_TILE_N / 32 + 64;
     csz_slow_quanta r = {0, 0};

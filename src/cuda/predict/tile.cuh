@@ -102,6 +102,7 @@ template <typename V> struct csz_job {
     const V *data;
     const typename csz_value<V>::quantizer
         *quantizer; /* of each field; made on the device: a relative bound is known only there */
+    const typename csz_value<V>::pointwise *pointwise; /* of each frame, where the bound is pointwise */
     csz_geometry geometry;
     uint64_t to_last;       /* from a whole tile's first element to its last */
     uint64_t slice_nbytes;  /* from a slice of a unit to the next */
@@ -137,6 +138,15 @@ CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_f
     c->origin = (b.origin[0] * g->n[1] + b.origin[1]) * g->n[2] + b.origin[2];
     for (int i = 0; i < 3; i++) c->extent[i] = b.extent[i];
     c->inside = (uint32_t)csz_tile_box_count(&b);
+}
+
+/* The quantizer of a tile: Z is the type's for absolute bounds, or for pointwise ones. */
+template <typename Z, typename V>
+CSZ_DEVICE const Z *csz_quantizer_of(const csz_job<V> &job, const csz_claim &c) {
+    if constexpr (csz_is_pointwise<Z>::value)
+        return job.pointwise + c.frame;
+    else
+        return job.quantizer + c.field;
 }
 
 enum { CSZ_SPECIAL_AT = 26 };

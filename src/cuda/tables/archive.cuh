@@ -23,7 +23,7 @@ CSZ_COLD unsigned long long block_sum_u64(unsigned long long v, unsigned long lo
 struct archive_view {
     const uint32_t *words;
     uint64_t header_words, footer_word;
-    double bound_abs;
+    double bound_abs, bound, floor;
     uint32_t faults; /* 0: the rest can be used */
 };
 
@@ -61,6 +61,8 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
     v.header_words = call->header_words;
     v.footer_word = 0;
     v.bound_abs = call->bound_abs;
+    v.bound = call->bound;
+    v.floor = call->floor;
     uint64_t nbytes = item.nbytes;
     uint32_t status = CSZ_OK;
     if (item.size) {
@@ -78,6 +80,12 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
     __syncthreads();
     if (!status && call->field.ndim) {
         v.bound_abs = csz_header_bound_abs(lead);
+        if (call->is_pointwise) {
+            v.bound = csz_header_bound(lead);
+            v.floor = csz_header_features(lead) & CSZ_FEATURE_FLOOR
+                          ? csz_header_floor(lead, (uint32_t)call->field.ndim, csz_header_features(lead))
+                          : 0;
+        }
         v.header_words = csz_header_size(lead) / 4;
         if (checks) {
             const uint32_t nwords = (uint32_t)v.header_words, most = CSZ_HEADER_MAX_NBYTES / 4;
@@ -86,9 +94,12 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
             status = csz_header_size_check(lead, nbytes);
             if (!status && sum != csz_words_u64(lead + nwords - 2)) status = CSZ_ERROR_CORRUPT;
             if (!status) status = csz_header_fields_check(lead);
-            if (!status && (csz_header_is_exact(lead) || csz_header_is_pointwise(lead))) status = CSZ_ERROR_BACKEND;
-            /* frames that may be pyramids lie otherwise: the caller must say so */
-            if (!status && csz_header_predictor(lead) != call->is_packed) status = CSZ_ERROR_ARGUMENT;
+            /* there are other kernels for frames that may be pyramids, and for bounds: the caller must say so
+             */
+            if (!status && (csz_header_predictor(lead) != call->is_packed ||
+                            (uint32_t)csz_header_is_pointwise(lead) != call->is_pointwise ||
+                            (uint32_t)csz_header_is_exact(lead) != call->is_exact))
+                status = CSZ_ERROR_ARGUMENT;
             if (!status) status = header_field_check(call, lead);
         } else if (v.header_words > CSZ_HEADER_MAX_NBYTES / 4) {
             status = CSZ_ERROR_CORRUPT;

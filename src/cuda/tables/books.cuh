@@ -369,8 +369,11 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
     }
 }
 
+/* The exponent of a frame with a pointwise bound, which stands behind the books' kinds. */
+CSZ_DEVICE int frame_exponent(const uint32_t *section) { return (int16_t)(section[CSZ_NBOOKS / 4] >> 16); }
+
 /* By a warp, a book a lane: reads the section's head. */
-static __device__ void books_survey(books_shared *s, const uint32_t *section) {
+static __device__ void books_survey(books_shared *s, const decode_call *call, const uint32_t *section) {
     const uint32_t b = threadIdx.x, is_book = b < CSZ_NBOOKS,
                    kind = is_book ? section[b >> 2] >> (8 * (b & 3)) & 255 : 0,
                    n = is_book ? csz_book_size((int)b) : 0, first = is_book ? csz_book_first((int)b) : 0,
@@ -380,7 +383,9 @@ static __device__ void books_survey(books_shared *s, const uint32_t *section) {
     if (is_book) s->facts[b] = {n, first, kind, upto - own};
     if (b + 1 == CSZ_NBOOKS) {
         s->ntokens = upto;
-        s->bad_kinds = bad | section[2] >> 16;
+        s->bad_kinds = bad | (call->is_pointwise
+                                  ? !csz_pointwise_exponent_holds(frame_exponent(section), (int)call->is_f64)
+                                  : section[2] >> 16);
     }
 }
 
@@ -394,7 +399,7 @@ static __device__ uint32_t books_read(books_shared *s, const decode_call *call, 
     const uint32_t book = i / CSZ_SYMBOLS_MAX; /* of the part's */
     const int number = book_first_of_part(part) + (int)book;
     const uint32_t has_book = book < BOOKS_OF_PART && number <= book_last_of_part(part);
-    if (i < 32) books_survey(s, section);
+    if (i < 32) books_survey(s, call, section);
     __syncthreads();
     const book_facts own = has_book ? s->facts[number] : book_facts{0, 0, 0, 0};
     const uint32_t ntokens = s->ntokens;

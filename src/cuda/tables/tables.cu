@@ -12,6 +12,18 @@
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/tables/index.cuh"
 
+/* The quantizer of a frame with a pointwise bound; of one that is refused anything. */
+static __device__ const void *pointwise_make(const decode_call *call, const archive_view *v,
+                                             uint32_t job_number, const frame_parts *f) {
+    csz_pointwise_f64 *to = call->pointwise + job_number;
+    const int exponent = f->sound ? frame_exponent(f->front + 8) : 0;
+    if (call->is_f64)
+        *to = csz_pointwise_make_f64(v->bound_abs, exponent, v->bound, v->floor, 0, 0);
+    else
+        *(csz_pointwise_f32 *)to = csz_pointwise_make_f32(v->bound_abs, exponent, v->bound, v->floor, 0, 0);
+    return to;
+}
+
 static __device__ void job_fill(decode_job *job, const decode_call *call, const archive_view *v,
                                 uint32_t job_number, const job_frame *frame, const frame_parts *f) {
     const csz_geometry *g = &call->geometry;
@@ -42,8 +54,11 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     job->words_left = v->footer_word - f->first_word;
     job->shift = item.shift;
     job->faults = item.faults;
-    job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
-                             : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
+    if (call->is_pointwise)
+        job->pointwise = pointwise_make(call, v, job_number, f);
+    else
+        job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
+                                 : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
     job->payload_word = f->payload_word;
 }
 
