@@ -114,27 +114,8 @@ class Csz(Mapping[str, Any]):
         pwr: float | None = None,
         floor: float | None = None,
     ) -> None:
-        if exact:
-            if any(value is not None for value in (abs, rel, psnr, pwr, floor)) or workflow != "auto" or predictor != "lorenzo":
-                raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
-            self.filter_id, self.filter_options = FILTER_ID, (_EXACT,)
-            self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
-            return
-        mode, bound = _api.bound_of(abs, rel, psnr, pwr)
-        coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
-        words = [BOUND_MODES.index(mode), *_words_of(bound)]
-        least = _api.floor_of(floor, mode)
-        if fill is None:
-            words += [coding] if coding else []
-        elif fill == "none":
-            words += [coding, _FILL_NONE]
-        else:
-            words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
-        if least:
-            words[0] |= _FLOOR
-            words += [0] * (7 - len(words)) + [*_words_of(least)]
-        self.filter_id, self.filter_options = FILTER_ID, tuple(words)
-        self._settings = {"compression": self.filter_id, "compression_opts": self.filter_options}
+        self.filter_id, self.filter_options = FILTER_ID, _options_of(abs, rel, psnr, fill, workflow, predictor, exact, pwr, floor)
+        self._settings: dict[str, Any] = {"compression": self.filter_id, "compression_opts": self.filter_options}
         h5py = sys.modules.get("h5py")
         if h5py is not None:  # it then takes this as one of its own, which have an id and options too
             h5py.filters.FilterRefBase.register(Csz)
@@ -153,6 +134,38 @@ class Csz(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Csz({self._settings})"
+
+
+def _options_of(
+    abs: float | None,
+    rel: float | None,
+    psnr: float | None,
+    fill: float | str | None,
+    workflow: str,
+    predictor: str,
+    exact: bool,
+    pwr: float | None,
+    floor: float | None,
+) -> tuple[int, ...]:
+    """The words that the filter is given."""
+    if exact:
+        if any(value is not None for value in (abs, rel, psnr, pwr, floor)) or workflow != "auto" or predictor != "lorenzo":
+            raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
+        return (_EXACT,)
+    mode, bound = _api.bound_of(abs, rel, psnr, pwr)
+    coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
+    words = [BOUND_MODES.index(mode), *_words_of(bound)]
+    least = _api.floor_of(floor, mode)
+    if fill is None:
+        words += [coding] if coding else []
+    elif fill == "none":
+        words += [coding, _FILL_NONE]
+    else:
+        words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
+    if least:
+        words[0] |= _FLOOR
+        words += [0] * (7 - len(words)) + [*_words_of(least)]
+    return tuple(words)
 
 
 def _words_of(value: float) -> tuple[int, int]:

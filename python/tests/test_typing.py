@@ -61,7 +61,7 @@ class Typing(unittest.TestCase):
             self.assertRegex(told, rf"wrong.py:{number}: error: .*\[{code}\]")
 
     def test_the_package(self):
-        told = self.mypy("--ignore-missing-imports", "--no-warn-unused-ignores", *(ROOT / "python" / "csz" / name for name in ("__init__.py", "vtk.py")))
+        told = self.mypy("--ignore-missing-imports", "--no-warn-unused-ignores", *(ROOT / "python" / "csz" / name for name in ("__init__.py", "hdf5.py", "numcodecs.py", "vtk.py", "zarr.py")))
         self.assertEqual([line for line in told.splitlines() if ": error:" in line], [])
 
 

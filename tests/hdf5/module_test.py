@@ -41,8 +41,8 @@ runs("exact=True keeps every bit, of floats in less room", """
 import csz.hdf5, h5py
 """ + FIELD + """
 with h5py.File("e.h5", "w") as file:
-    d = file.create_dataset("t", data=t, chunks=(40, 50, 60), **csz.hdf5.Csz(exact=True))
-    file.create_dataset("i", data=t.view("i4"), chunks=(40, 50, 60), **csz.hdf5.Csz(exact=True))
+    d = file.create_dataset("t", data=t, chunks=(40, 50, 60), compression=csz.hdf5.Csz(exact=True))
+    file.create_dataset("i", data=t.view("i4"), chunks=(40, 50, 60), compression=csz.hdf5.Csz(exact=True))
     assert d.id.get_storage_size() * 10 < t.nbytes * 9
 for name in "ti":
     assert h5py.File("e.h5")[name][:].tobytes() == t.tobytes()
