@@ -9,6 +9,7 @@ and with csz, the examples and an installed copy of this build within reach:
     ```sh              run by bash -eu; the whole block is left out where a command of `needs=a,b` on the fence is missing
     ```python          run by a Python that has the modules of `needs=`
     ```c               compiled and run, put into a main() of its own unless it has one
+    ```json            must be JSON
     ```cmake, ```text  shown; saved where the comment before the block says `<!-- file: NAME -->`, as C is too, for the blocks that follow
     ```text output     what the block before it prints on standard output
     <!-- before: CODE -->   in front of a block: code that it needs and a reader does not
@@ -20,6 +21,7 @@ Also checked: a picture that a page's blocks draw is the one of docs/figures tha
 names every function of csz.h.  Prints one line for each and exits 1 if any fails.
 """
 
+import json
 import os
 import re
 import shlex
@@ -33,7 +35,7 @@ source = Path(__file__).resolve().parents[1]
 build = Path(sys.argv[1]).resolve()
 plugins = sys.argv[2]
 NOT_MODULES = ("plugin", "ncgen")  # among the needs of a block of Python
-LANGUAGES = ("sh", "python", "c", "cmake", "text")
+LANGUAGES = ("sh", "python", "c", "cmake", "json", "text")
 SUBCOMMANDS = ("compress", "decompress", "info", "compare", "verify", "test", "analyze", "bench", "hdf5")
 counts = {"ok": 0, "FAIL": 0, "left out": 0}
 
@@ -228,6 +230,14 @@ def c_program(block, folder):
     return f"{compiler} {flags} block.c $(pkg-config --libs csz) -lm -o block && ./block\n"
 
 
+def is_json(block):
+    try:
+        json.loads(block.text)
+    except ValueError as error:
+        return tell("FAIL", block.where, f"no JSON: {error}")
+    return tell("ok", block.where)
+
+
 def run(block, folder):
     if block.language not in LANGUAGES:
         return tell("FAIL", block.where, f"a block of '{block.language}': give it one of {', '.join(LANGUAGES)}")
@@ -239,6 +249,8 @@ def run(block, folder):
             tell("FAIL", block.where, f"the block before it prints\n{shown.read_text()}")
         return None
     (folder / "shown.txt").unlink(missing_ok=True)
+    if block.language == "json":
+        return is_json(block)
     if block.language in ("text", "cmake"):
         return None if block.language == "text" else tell("FAIL", block.where, "cmake that nothing runs: name its file")
     reason = planned("left out", block.page, f"```{block.language}")
