@@ -622,7 +622,7 @@ CSZ_API void csz_target_tell(csz_target *target, uint64_t nbytes);
 CSZ_API csz_status csz_context_target(const csz_context *context, csz_target *target, size_t target_nbytes);
 
 /* What csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
-enum { CSZ_WATCH_NENDS = 5, CSZ_WATCH_NDISTINCT = 20 };
+enum { CSZ_WATCH_NENDS = 9, CSZ_WATCH_NDISTINCT = 26 };
 typedef struct csz_fill_count {
     double value;
     uint64_t n;
@@ -634,6 +634,7 @@ typedef struct csz_fill_watch {
     double distinct[CSZ_WATCH_NDISTINCT];                       /* some of all values */
     int nlow, nhigh, ndistinct;
     int is_exact;              /* all elements are looked at, else a sample */
+    int is_part;               /* of a field: a value need not recur, nor others be many */
     csz_bound_mode bound_mode; /* of the options; a caller may replace both before csz_fill_watch_result */
     double bound;
 } csz_fill_watch;

@@ -48,13 +48,17 @@ static void fill_values_are_found(void **state) {
     (void)state;
     static const struct {
         double low, high, mark, share;
-    } cases[] = {{-2, 34, 1e20, 0.35},    {-2, 34, 1e20, 0.004},     {0, 40, -999, 0.3},
-                 {0, 40, -9999, 0.01},    {200, 340, -999, 0.05},    {900, 1050, -9999, 0.6},
-                 {0, 4000, -9999, 0.2},   {0, 1, -99.9, 0.1},        {-20, 40, -99, 0.1},
-                 {0, 100, 9.96921e36, 1}, {0, 1000, -32768, 0.2},    {1e5, 1.1e5, 1e30, 0.02},
-                 {0, 20, 65535, 0.1},     {0, 400, 999.999, 0.1},    {-50, 50, -1000, 0.1},
-                 {1e9, 5e10, -1e34, 0.1}, {-1e-9, 1e-9, 1e15, 0.97}, {0, 9, -2147483648.0, 0.1},
-                 {5e14, 2e15, 1e20, 0.3}, {1e5, 1.1e5, 1e10, 0.3},   {1e33, 2e33, 9.969209968386869e36, 0.1}};
+    } cases[] = {{-2, 34, 1e20, 0.35},      {-2, 34, 1e20, 0.004},
+                 {0, 40, -999, 0.3},        {0, 40, -9999, 0.01},
+                 {200, 340, -999, 0.05},    {900, 1050, -9999, 0.6},
+                 {0, 4000, -9999, 0.2},     {0, 1, -99.9, 0.1},
+                 {-20, 40, -99, 0.1},       {0, 100, 9.96921e36, 1},
+                 {0, 1000, -32768, 0.2},    {1e5, 1.1e5, 1e30, 0.02},
+                 {0, 20, 65535, 0.1},       {0, 400, 999.999, 0.1},
+                 {-50, 50, -1000, 0.1},     {1e9, 5e10, -1e34, 0.1},
+                 {-1e-9, 1e-9, 1e15, 0.97}, {0, 9, -2147483648.0, 0.1},
+                 {5e14, 2e15, 1e20, 0.3},   {0, 200, -999.25, 0.2},
+                 {1e5, 1.1e5, 1e10, 0.3},   {1e33, 2e33, 9.969209968386869e36, 0.1}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (int type = CSZ_F32; type <= CSZ_F64; type++)
             for (int mode = (int)c % CASE_STEP; mode <= CSZ_BOUND_PSNR; mode += CASE_STEP) {
@@ -231,6 +235,49 @@ static void values_that_flatten_the_others_are_found(void **state) {
     store_at(s.data, CSZ_F32, 77, 6000);
     assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, &o).found, 0);
     sample_free(&s);
+}
+
+/* Scattered so thinly that a sample may have none of them, or nothing else; and several at once. */
+static void values_that_flatten_are_found_by_counting(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        const csz_type type = seed & 1 ? CSZ_F32 : CSZ_F64;
+        const double shares[] = {0.0015, 0.003, 0.999};
+        for (int k = 0; k < 3; k++) {
+            test_field s = scattered(type, k == 1 ? 123456789.0 : 12345, shares[k], 0, 0, seed);
+            const csz_fill_suspect found = suspect_of(&s, CSZ_BOUND_REL, NULL);
+            if (!found.found) fail_msg("seed %d, a share of %g", (int)seed, shares[k]);
+            assert_true(fabs(found.share - shares[k]) < 0.001);
+            sample_free(&s);
+        }
+    }
+    static const double several[][5] = {{-9999, -8888, -7777, -9999, -7777},
+                                        {10000, 20000, 30000, 10000, 20000},
+                                        {-9999, -9998, -9997, -9996, -9995}};
+    const int expected[] = {3, 3, 5};
+    csz_options loose = options_make(CSZ_BOUND_REL, 1e-2);
+    for (int k = 0; k < 3; k++) {
+        test_field s = scattered(CSZ_F32, 0, 0, 0, 0, 3);
+        for (uint64_t i = 0; i < 64800; i++)
+            if (i % 4 == 0) store_at(s.data, CSZ_F32, i, several[k][i / 4 % 5]);
+        assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, &loose).found, expected[k]);
+        sample_free(&s);
+    }
+}
+
+/* 1e20 over land beside a mask, or beside one value, which the bound would lose; but not beside zeros. */
+static void vast_numbers_beside_a_mask_are_found(void **state) {
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        test_field s = patched(CSZ_F32, 0, 1, 1e20, 0.3);
+        for (uint64_t i = 0; i < N; i++)
+            if (sample_at(&s, i) < 2)
+                store_at(s.data, CSZ_F32, i, k == 0 ? (double)(i & 1) : k == 1 ? 250 : 0);
+        assert_int_equal(suspect_of(&s, CSZ_BOUND_REL, NULL).found, k < 2);
+        csz_options tight = options_make(CSZ_BOUND_ABS, 1e-3); /* loses nothing */
+        assert_int_equal(suspect_of(&s, CSZ_BOUND_ABS, &tight).found, 0);
+        sample_free(&s);
+    }
 }
 
 /* Bounds that lose much of everything make no fill values. */
@@ -415,6 +462,8 @@ int main(void) {
         cmocka_unit_test(two_fill_values_are_found),
         cmocka_unit_test(round_numbers_are_no_nines),
         cmocka_unit_test(values_that_flatten_the_others_are_found),
+        cmocka_unit_test(values_that_flatten_are_found_by_counting),
+        cmocka_unit_test(vast_numbers_beside_a_mask_are_found),
         cmocka_unit_test(saturated_fields_are_no_fill_values_at_any_bound),
         cmocka_unit_test(nothing_else_is_suspected),
         cmocka_unit_test(a_fill_value_that_is_named_is_none),

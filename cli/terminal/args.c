@@ -72,8 +72,10 @@ static int has_unit(double *value, const char *text, const char *unit) {
 static int apply_bound(cli_arguments *arguments, const char *value) {
     double bound;
     if (has_unit(&bound, value, "%"))
-        return cli_fail_usage("bound '%s' is a percentage; give a share of the value range as -m rel -e %.9g",
-                              value, bound / 100);
+        return cli_fail_usage(
+            "bound '%s' is a percentage; give a share of the value range as -m rel -e %.9g, "
+            "or of each value as -m pwr -e %.9g",
+            value, bound / 100, bound / 100);
     if (has_unit(&bound, value, "dB"))
         return cli_fail_usage("bound '%s' is in dB; give a PSNR as -m psnr -e %.9g", value, bound);
     if (!cli_parse_double(&bound, value))

@@ -398,7 +398,7 @@ static csz_status find_suspect(csz_fill_suspect *suspect, const void *data, uint
     const csz_type type = chunk->field.type;
     const size_t size = type == CSZ_F32 ? 4 : 8;
     const double padding = type == CSZ_F32 ? (float)chunk->padding : chunk->padding;
-    csz_fill_watch watch = {.is_exact = 1};
+    csz_fill_watch watch = {.is_exact = 1, .is_part = 1};
     csz_options without_padding = *options;
     if (!options->has_fill) {
         without_padding.has_fill = 1;

@@ -137,7 +137,7 @@ class FillCount(c.Structure):
     _fields_ = [("value", c.c_double), ("n", c.c_uint64)]
 
 
-WATCH_NENDS, WATCH_NDISTINCT = 5, 20
+WATCH_NENDS, WATCH_NDISTINCT = 9, 26
 
 
 class FillWatch(c.Structure):
@@ -151,6 +151,7 @@ class FillWatch(c.Structure):
         ("nhigh", c.c_int),
         ("ndistinct", c.c_int),
         ("is_exact", c.c_int),
+        ("is_part", c.c_int),
         ("bound_mode", c.c_int),
         ("bound", c.c_double),
     ]

@@ -14,7 +14,8 @@
  * data: twice the largest magnitude, and as far off as the data are wide.  Any other number must exceed them
  * a millionfold, or else the bound must flatten them.  In every case the other values must be a continuum,
  * 16 distinct ones at least, which masks, classes and fields of materials are not; beside 1e10 and more of
- * the numbers above, 3 are enough.  These need not even recur where they exceed all others a thousandfold.
+ * the numbers above 3 are enough, or any that the bound would lose.  These need not even recur where they
+ * exceed all others a thousandfold.
  *
  * The third rule is about numbers that nobody can foresee, as 12345 and 1e5.  A bound that resolves to half
  * the width of the other values leaves one or two levels of them; where the number is ten times as large as
@@ -175,7 +176,8 @@ static int is_vast(double x, csz_type type) {
  * ...; the ends of integer types.  No more nines than the type has digits: 99.999999 is 100 in f32.
  */
 static int is_customary(double x, csz_type type) {
-    static const double ends[] = {32767, 32768, 65535, 2147483647, 2147483648.0, 4294967295.0};
+    /* the last one is that of well logs */
+    static const double ends[] = {32767, 32768, 65535, 2147483647, 2147483648.0, 4294967295.0, 999.25};
     const double size = fabs(x), most_nines = type == CSZ_F32 ? 9999999.0 : 999999999999999.0;
     if (size < 99) return 0;
     if (is_vast(x, type)) return 1;
@@ -205,13 +207,15 @@ static int is_customary_among(const suspects *s, double x, csz_type type) {
     return 0;
 }
 
-/* nothers: distinct values beside the suspects, as far as they were counted; FEW at least. */
-static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothers, int ncontinuum) {
+/* nothers: distinct values beside the suspects, as far as they were counted; 1 at least. */
+static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothers, int ncontinuum,
+                     double bound) {
     const double most = fmax(fabs(s->low), fabs(s->high)), width = s->high - s->low;
     for (int i = 0; i < s->n; i++) {
         const double x = s->value[i].value, gap = x > s->high ? x - s->high : s->low - x;
         const int customary = is_customary_among(s, x, type);
         if (nothers < ncontinuum && !is_vast(x, type)) return 0;
+        if (nothers < FEW && !(most > 0 && bound >= 0.5 * most)) return 0;
         if (s->value[i].n < least && fabs(x) < 1e3 * most) return 0; /* a vast one, that hardly recurs */
         if (fabs(x) < (customary ? 2 : 1e6) * most || gap < (customary ? 1 : 1e6) * width) return 0;
     }
@@ -220,19 +224,20 @@ static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothe
 
 /*
  * The largest number of values, by their magnitude, that all lie far outside the others.  Each must recur at
- * least `least` times, and more than `ncontinuum` other values must be there, `nfew` beside vast numbers.
+ * least `least` times, and `ncontinuum` other values must be there; beside vast numbers FEW, or any that the
+ * bound loses.
  */
 static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ncontinuum,
-                              int nfew) {
+                              double bound) {
     suspects tried = {.n = 0}, found = {.n = 0};
-    for (int nlow = 0, nhigh = 0; tried.n < CANDIDATES_MAX && w->ndistinct - tried.n > nfew;) {
+    for (int nlow = 0, nhigh = 0; tried.n < CANDIDATES_MAX && w->ndistinct - tried.n > 1;) {
         const csz_fill_count *next =
             fabs(w->low[nlow].value) > fabs(w->high[nhigh].value) ? &w->low[nlow++] : &w->high[nhigh++];
         if (next->n < least && !is_vast(next->value, type)) break;
         tried.value[tried.n++] = *next;
         tried.low = w->low[nlow].value;
         tried.high = w->high[nhigh].value;
-        if (are_clear(&tried, type, least, w->ndistinct - tried.n, ncontinuum)) found = tried;
+        if (are_clear(&tried, type, least, w->ndistinct - tried.n, ncontinuum, bound)) found = tried;
     }
     return found;
 }
@@ -255,9 +260,9 @@ static int flattens(double bound, double x, double low, double high) {
     return is_foreign && gap >= CLEAR_WIDTHS * width && bound >= (fabs(x) >= 10 * most ? 0.1 : 0.5) * width;
 }
 
-/* One or two of the outermost values, without which the bound flattens all others; the fewest that do. */
+/* Some of the outermost values, without which the bound flattens all others; the fewest that do. */
 static suspects find_flattening(const csz_fill_watch *w, double bound, uint64_t least, int ncontinuum) {
-    for (int n = 1; n <= 2 && w->ndistinct - n >= ncontinuum; n++)
+    for (int n = 1; n <= CANDIDATES_MAX && w->ndistinct - n >= ncontinuum; n++)
         for (int nlow = n; nlow >= 0; nlow--) {
             const int nhigh = n - nlow;
             suspects s = {.low = w->low[nlow].value, .high = w->high[nhigh].value};
@@ -272,25 +277,24 @@ static suspects find_flattening(const csz_fill_watch *w, double bound, uint64_t 
     return (suspects){.n = 0};
 }
 
-/* Whether the sample has the end of the range that its suspects are at: of a value that does not recur it has
- * one time in 60 at most. */
-static int has_ends(const csz_fill_watch *w, const suspects *s, const csz_value_range *range) {
-    for (int i = 0; i < s->n; i++)
-        if (s->value[i].value < s->low ? w->low[0].value != range->min : w->high[0].value != range->max)
-            return 0;
-    return s->n > 0;
-}
-
 int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type) {
     if (!watch || !range || !range->has_values || watch->is_exact) return 0;
     csz_fill_watch all = *watch;
     add_value(&all, range->min);
     add_value(&all, range->max);
-    const suspects flat = find_flattening(watch, bound_of(watch, range->min, range->max), 1, 2);
-    if (!has_ends(watch, &flat, range) && !find_suspects(&all, type, 1, 1, 1).n) return 0;
+    const double bound = bound_of(watch, range->min, range->max);
+    /* a sample of a field that is nearly all missing has hardly another value */
+    const int nothers = fmax(fabs(range->min), fabs(range->max)) >= 1000 ? 1 : 2;
+    if (!find_flattening(&all, bound, 1, nothers).n && !find_suspects(&all, type, 1, 1, bound).n) return 0;
     memset(watch, 0, sizeof *watch);
     watch->is_exact = 1;
     return 1;
+}
+
+/* Times that a value must occur, where it recurs in one of `rare`. */
+static uint64_t least_of(const csz_fill_watch *w, uint64_t rare) {
+    if (w->is_part) return 1;
+    return w->n / rare > 2 ? w->n / rare : 2;
 }
 
 void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, csz_type type) {
@@ -298,11 +302,11 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
     memset(suspect, 0, sizeof *suspect);
     if (!w || !w->n) return;
     const double n = (double)w->n;
-    suspects s = find_suspects(w, type, w->n / RARE > 2 ? w->n / RARE : 2, CONTINUUM, FEW);
-    if (!s.n && w->nlow && !csz_is_target(w->bound_mode)) {
-        const double bound = bound_of(w, w->low[0].value, w->high[0].value);
-        s = find_flattening(w, bound, w->n / RARE_UNFORESEEN > 2 ? w->n / RARE_UNFORESEEN : 2, CONTINUUM);
-    }
+    const double bound = w->nlow ? bound_of(w, w->low[0].value, w->high[0].value) : 0;
+    const int ncontinuum = w->is_part ? 1 : CONTINUUM;
+    suspects s = find_suspects(w, type, least_of(w, RARE), ncontinuum, bound);
+    if (!s.n && w->nlow && !csz_is_target(w->bound_mode))
+        s = find_flattening(w, bound, least_of(w, RARE_UNFORESEEN), ncontinuum);
     if (!s.n) return;
     csz_fill_count first = {0, 0}, second = {0, 0};
     for (int i = 0; i < s.n; i++) {
