@@ -4,7 +4,7 @@
  * printed has arrived: a full disk behind standard output is a failure like any other.
  */
 #include "command.h"
-#include "commands/many.h"
+#include "common/many.h"
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
 #include "process/signals.h"

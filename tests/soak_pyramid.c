@@ -6,7 +6,7 @@
  */
 #include "support.h"
 
-#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid/predict_pyramid.h"
 #include "exhaustive.h"
 
 #include <stdio.h>

@@ -6,10 +6,10 @@
  */
 #include "command.h"
 #include "csz_analyze.h"
-#include "commands/notes.h"
+#include "common/notes.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
-#include "commands/report.h"
+#include "common/report.h"
 
 #include <math.h>
 #include <stdlib.h>

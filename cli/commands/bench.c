@@ -5,12 +5,12 @@
  * shown; rates are bytes of the original field per second.
  */
 #include "command.h"
-#include "commands/metrics.h"
-#include "commands/fill.h"
-#include "commands/notes.h"
+#include "common/metrics.h"
+#include "common/fill.h"
+#include "common/notes.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
-#include "commands/report.h"
+#include "common/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "command.h"
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
-#include "commands/metrics.h"
+#include "common/metrics.h"
 #include "terminal/progress.h"
-#include "commands/report.h"
+#include "common/report.h"
 
 #include <math.h>
 

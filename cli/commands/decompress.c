@@ -5,13 +5,13 @@
  * agreed.
  */
 #include "command.h"
-#include "commands/many.h"
+#include "common/many.h"
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
 #include "files/npy.h"
 #include "files/output.h"
 #include "terminal/progress.h"
-#include "commands/report.h"
+#include "common/report.h"
 #include "files/source.h"
 #include "process/memory.h"
 #include "process/workers.h"

@@ -5,11 +5,11 @@
  * bound relative to its range becomes the absolute one: the filter itself sees a chunk at a time.
  */
 #include "command.h"
-#include "commands/fill.h"
+#include "common/fill.h"
 #include "csz_hdf5.h"
 #include "hdf5/h5file.h"
 #include "terminal/json.h"
-#include "commands/notes.h"
+#include "common/notes.h"
 #include "terminal/message.h"
 
 #include <math.h>

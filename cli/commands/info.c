@@ -3,9 +3,9 @@
  * info.c: csz info.  What an archive says of itself and how its tiles were coded; nothing is decoded.
  */
 #include "command.h"
-#include "commands/attributes.h"
+#include "common/attributes.h"
 #include "terminal/message.h"
-#include "commands/report.h"
+#include "common/report.h"
 #include "files/source.h"
 
 #include <pthread.h>

@@ -4,8 +4,8 @@
  * what became of each variable.
  */
 #include "command.h"
-#include "commands/metrics.h"
-#include "commands/report.h"
+#include "common/metrics.h"
+#include "common/report.h"
 #include "hdf5/h5repack.h"
 #include "terminal/message.h"
 

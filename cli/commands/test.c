@@ -5,7 +5,7 @@
  */
 #include "command.h"
 #include "terminal/message.h"
-#include "commands/report.h"
+#include "common/report.h"
 #include "files/source.h"
 
 static csz_status test_frame(void *user, csz_context *context, uint64_t i, const void *stored,

@@ -6,7 +6,7 @@
 #include "csz_cuda.h"
 #include "process/memory.h"
 #include "terminal/message.h"
-#include "commands/report.h"
+#include "common/report.h"
 
 #include <sched.h>
 #include <stdlib.h>

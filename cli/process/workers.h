@@ -8,7 +8,7 @@
 
 #include "csz.h"
 #include "files/output.h"
-#include "commands/pipeline.h"
+#include "common/pipeline.h"
 
 #include <stdio.h>
 

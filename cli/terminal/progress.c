@@ -5,7 +5,7 @@
  */
 #include "terminal/progress.h"
 
-#include "commands/report.h"
+#include "common/report.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -5,9 +5,9 @@
  * every rank.
  */
 #include "agreement.h"
-#include "commands/fill.h"
-#include "commands/notes.h"
-#include "commands/report.h"
+#include "common/fill.h"
+#include "common/notes.h"
+#include "common/report.h"
 #include "process/memory.h"
 #include "process/signals.h"
 #include "ranks.h"

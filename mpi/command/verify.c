@@ -3,7 +3,7 @@
 #include "verify.h"
 
 #include "ranks.h"
-#include "commands/metrics.h"
+#include "common/metrics.h"
 #include "files/rename.h"
 #include "process/signals.h"
 #include "terminal/values.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cpu/choose.h"
+#include "cpu/plan/choose.h"
 #include "select/predictor.h"
 
 enum {

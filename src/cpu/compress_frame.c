@@ -4,7 +4,7 @@
  * coded into a buffer and copied to its place once the chunks before it have said how long they are.
  */
 #include "core/words.h"
-#include "cpu/choose.h"
+#include "cpu/plan/choose.h"
 #include "cpu/scratch.h"
 
 #include <stddef.h>

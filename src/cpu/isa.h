@@ -6,7 +6,7 @@
 #ifndef CSZ_CPU_ISA_H
 #define CSZ_CPU_ISA_H
 
-#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid/predict_pyramid.h"
 
 typedef struct csz_tile_loops {
     void (*quantize)(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);

@@ -5,7 +5,7 @@
 
 #include "cpu/frame.h"
 #include "cpu/kept.h"
-#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid/predict_pyramid.h"
 
 enum {
     CHUNK_TILES = 4, /* divides a group, so that a chunk adds to one group's checksum */

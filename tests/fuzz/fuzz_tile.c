@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid/predict_pyramid.h"
 
 static const uint64_t shapes[][3] = {{1, 1, 4096}, {1, 1, 61},  {1, 32, 128}, {1, 31, 100},
                                      {8, 16, 32},  {7, 13, 29}, {1, 1024, 3}, {16, 16, 5}};

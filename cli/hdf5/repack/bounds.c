@@ -5,7 +5,7 @@
 #include "hdf5/repack/repacking.h"
 
 #include "command.h"
-#include "commands/fill.h"
+#include "common/fill.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"
 

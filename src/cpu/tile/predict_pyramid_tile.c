@@ -7,8 +7,8 @@
 #include "cpu/tile/names.h"
 
 #include "cpu/bits.h"
-#include "cpu/predict_pyramid.h"
-#include "cpu/pyramid_work.h"
+#include "cpu/pyramid/predict_pyramid.h"
+#include "cpu/pyramid/pyramid_work.h"
 #include "cpu/tail.h"
 
 /* Halved extents of a tile; 1 for a dim that the field lacks. */

@@ -12,8 +12,8 @@
 
 #include "cuda/common/bits.cuh"
 #include "cuda/decode/checksums.cuh"
-#include "cuda/decode/masks.cuh"
-#include "cuda/decode/record.cuh"
+#include "cuda/decode/read/masks.cuh"
+#include "cuda/decode/read/record.cuh"
 
 enum { GENERAL_THREADS = CSZ_TEAM_THREADS, GENERAL_BLOCKS = 8 /* of an SM */ };
 static_assert((int)GENERAL_THREADS == (int)CSZ_TILE_UNITS, "a thread has a unit");

@@ -6,8 +6,8 @@
 #ifndef CSZ_CUDA_DECODE_GROUP_CUH
 #define CSZ_CUDA_DECODE_GROUP_CUH
 
-#include "cuda/decode/record.cuh"
-#include "cuda/decode/runs.cuh"
+#include "cuda/decode/read/record.cuh"
+#include "cuda/decode/read/runs.cuh"
 #include "cuda/decode/store.cuh"
 
 /*

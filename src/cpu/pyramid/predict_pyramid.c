@@ -2,11 +2,11 @@
 /*
  * predict_pyramid.c: the lattices of a frame in memory.
  */
-#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid/predict_pyramid.h"
 
 #include <stdlib.h>
 
-#include "cpu/pyramid_work.h"
+#include "cpu/pyramid/pyramid_work.h"
 #include "format/archive.h"
 
 uint64_t csz_pyramid_work_nbytes(void) { return sizeof(csz_pyramid_work); }

@@ -4,9 +4,9 @@
  * without any file waiting for another; a large one gets the machine for itself, with all threads.  A file
  * that fails does not stop the others.
  */
-#include "commands/many.h"
+#include "common/many.h"
 
-#include "commands/report.h"
+#include "common/report.h"
 #include "files/inputs.h"
 #include "hdf5/h5file.h"
 #include "process/memory.h"

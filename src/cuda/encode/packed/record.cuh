@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_record.cuh: the record of a tile of an archive whose frames may be pyramids, from its codes
- * (packed.cuh) into shared memory: by the coders of all records, or as a sparse one where that is shorter.
+ * record.cuh: the record of a tile of an archive whose frames may be pyramids, from its codes
+ * (packed/quantize.cuh) into shared memory: by the coders of all records, or as a sparse one where that is
+ * shorter.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
 #define CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
 
 #include "cuda/encode/general.cuh"
 #include "cuda/encode/narrow.cuh"
-#include "cuda/encode/packed.cuh"
+#include "cuda/encode/packed/quantize.cuh"
 #include "cuda/encode/runs.cuh"
 
 /* Words, and records, that wait for their places at most while the block codes its next tiles. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fill.c: the line about suspected fill values. */
-#include "commands/fill.h"
+#include "common/fill.h"
 
 #include "terminal/message.h"
 

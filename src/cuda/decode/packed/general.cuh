@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed.cuh: a tile of an archive whose frames may be pyramids, by a team, any shape and mode: its
+ * general.cuh: a tile of an archive whose frames may be pyramids, by a team, any shape and mode: its
  * record into deltas by element (general.cuh), then values by the predictor's rule, into the output and,
  * before masks and exceptions, into the restored lattice that finer ones are predicted from.
  */
 #ifndef CSZ_CUDA_DECODE_PACKED_CUH
 #define CSZ_CUDA_DECODE_PACKED_CUH
 
-#include "cuda/decode/packed_fast.cuh"
+#include "cuda/decode/packed/fast.cuh"
 
 /*
  * Any tile, shared->tile[slot]; returns the thread's part of the job's checksum of values.  Behind a barrier,

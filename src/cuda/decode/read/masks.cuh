@@ -5,7 +5,7 @@
 #ifndef CSZ_CUDA_DECODE_MASKS_CUH
 #define CSZ_CUDA_DECODE_MASKS_CUH
 
-#include "cuda/decode/record.cuh"
+#include "cuda/decode/read/record.cuh"
 #include "cuda/decode/target.cuh"
 
 /* Masks of a record: n of them in nwords words from p on. */

@@ -6,7 +6,7 @@
  * one launch, in the archive's order.  Where a pyramid has turned out larger than raw values may be, all but
  * the lattices is done again with that frame predicted by Lorenzo.
  */
-#include "cuda/encode/packed_place.cuh"
+#include "cuda/encode/packed/place.cuh"
 #include "cuda/plan/count.cuh"
 
 enum { PACKED_THREADS = CSZ_TILE_THREADS, SETTLE_THREADS = 256 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics.c: comparisons of frames, and what is told of them. */
-#include "commands/metrics.h"
+#include "common/metrics.h"
 
 #include <stdio.h>
 

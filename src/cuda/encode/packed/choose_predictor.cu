@@ -4,7 +4,7 @@
  * is restored yet, so a tile of the sample is predicted from the field's own values at the coarser lattice's
  * places, rounded as that lattice would be.
  */
-#include "cuda/encode/packed.cuh"
+#include "cuda/encode/packed/quantize.cuh"
 #include "cuda/plan/count.cuh"
 
 CSZ_DEVICE float choice_value(float v, float a, float b, float grid, float inverse) {

@@ -5,7 +5,7 @@
 #ifndef CSZ_CUDA_DECODE_SPARSE_CUH
 #define CSZ_CUDA_DECODE_SPARSE_CUH
 
-#include "cuda/decode/record.cuh"
+#include "cuda/decode/read/record.cuh"
 #include "predict/lorenzo.h"
 
 /*

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_fast.cuh: tiles of lattices in the fast form (predict/pyramid_fast.cuh): from 16-bit codes in
- * chunks, which a reader has made (packed_reader.cuh), restored in registers and stored at once.  A tile that
- * it leaves undone takes the general form (packed.cuh).
+ * fast.cuh: tiles of lattices in the fast form (predict/pyramid_fast.cuh): from 16-bit codes in
+ * chunks, which a reader has made (packed/reader.cuh), restored in registers and stored at once.  A tile that
+ * it leaves undone takes the general form (packed/general.cuh).
  */
 #ifndef CSZ_CUDA_DECODE_PACKED_FAST_CUH
 #define CSZ_CUDA_DECODE_PACKED_FAST_CUH
 
-#include "cuda/decode/packed_reader.cuh"
+#include "cuda/decode/packed/reader.cuh"
 
 CSZ_DEVICE void pair_store(float *p, float a, float b, bool is_aligned) {
     if (is_aligned) {

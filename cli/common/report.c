@@ -3,9 +3,9 @@
  * report.c: text and JSON about a piece of work.  Figures that depend on a formula carry it: the ratio is the
  * field's bytes over the archive's, PSNR is 20 log10(range / rmse).
  */
-#include "commands/report.h"
+#include "common/report.h"
 
-#include "commands/metrics.h"
+#include "common/metrics.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_tile.cuh: compressing into archives whose frames may be pyramids: the frame and the tile that a
+ * tile.cuh: compressing into archives whose frames may be pyramids: the frame and the tile that a
  * block works on, and its shared memory.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_TILE_CUH

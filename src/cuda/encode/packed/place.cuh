@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_place.cuh: where records of frames with a packed index go: behind those of the tiles before them,
+ * place.cuh: where records of frames with a packed index go: behind those of the tiles before them,
  * whose sizes a block learns by looking back at their states; and what completes a frame and an archive.
  * The index of a frame stands behind its payload and is as long as the tiles' sizes make it, so the place of
  * the next frame is known once all sizes of this one are.
@@ -8,7 +8,7 @@
 #ifndef CSZ_CUDA_ENCODE_PACKED_PLACE_CUH
 #define CSZ_CUDA_ENCODE_PACKED_PLACE_CUH
 
-#include "cuda/encode/packed_record.cuh"
+#include "cuda/encode/packed/record.cuh"
 #include "format/frame_bound.h"
 
 CSZ_DEVICE uint32_t state_words(unsigned long long state) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_fast.cuh: quantizing a tile's values in the fast form (predict/pyramid_fast.cuh): the rule of a
+ * fast.cuh: quantizing a tile's values in the fast form (predict/pyramid_fast.cuh): the rule of a
  * value, the codes of a thread's column into the exchange and its hash, by a quick test or by the full rule,
  * and columns from and to memory.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_FAST_CUH
 #define CSZ_CUDA_ENCODE_PACKED_FAST_CUH
 
-#include "cuda/encode/packed_tile.cuh"
+#include "cuda/encode/packed/tile.cuh"
 
 /* ---- a value ---- */
 

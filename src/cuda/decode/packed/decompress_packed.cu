@@ -9,7 +9,7 @@
  * lattice of its frame is restored.  Tiles are taken in order, so those that it waits for are being worked on
  * or done.
  */
-#include "cuda/decode/packed.cuh"
+#include "cuda/decode/packed/general.cuh"
 
 enum { READER_THREADS = 32, TEAM_ALL = CSZ_TEAM_THREADS + READER_THREADS, TEAMS_F32 = 4, TEAMS_F64 = 2 };
 

@@ -5,7 +5,7 @@
 #ifndef CSZ_CUDA_DECODE_RUNS_CUH
 #define CSZ_CUDA_DECODE_RUNS_CUH
 
-#include "cuda/decode/lanes.cuh"
+#include "cuda/decode/read/lanes.cuh"
 
 /*
  * Fills in the runs of a unit: a code at which no run starts (bit b of starts) copies the delta before it.

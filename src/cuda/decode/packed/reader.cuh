@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_reader.cuh: the warp of a team that reads: it takes tiles of lattices, coarsest first, and decodes
+ * reader.cuh: the warp of a team that reads: it takes tiles of lattices, coarsest first, and decodes
  * their records into 16-bit codes in chunks, while the team's other warps restore the tile before
- * (packed_fast.cuh).
+ * (packed/fast.cuh).
  */
 #ifndef CSZ_CUDA_DECODE_PACKED_READER_CUH
 #define CSZ_CUDA_DECODE_PACKED_READER_CUH
 
-#include "cuda/decode/packed_tile.cuh"
+#include "cuda/decode/packed/tile.cuh"
 
 /* ---- tables of a frame in a block's shared memory ---- */
 

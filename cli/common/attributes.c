@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* attributes.c: metadata as text and as JSON.  Control characters of text are shown as question marks. */
-#include "commands/attributes.h"
+#include "common/attributes.h"
 
 #include "terminal/values.h"
 

@@ -3,7 +3,7 @@
 #ifndef CSZ_CPU_PYRAMID_WORK_H
 #define CSZ_CPU_PYRAMID_WORK_H
 
-#include "cpu/predict_pyramid.h"
+#include "cpu/pyramid/predict_pyramid.h"
 
 enum {
     /* halved extents 1, 1, 512 with three more each: the shape that needs the most */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_tile.cuh: decompressing archives whose frames may be pyramids: the frame and the tiles that a team
+ * tile.cuh: decompressing archives whose frames may be pyramids: the frame and the tiles that a team
  * works on, and its shared memory.
  */
 #ifndef CSZ_CUDA_DECODE_PACKED_TILE_CUH
@@ -8,7 +8,7 @@
 
 #include "cuda/decode/general.cuh"
 #include "cuda/decode/group.cuh"
-#include "cuda/decode/sparse.cuh"
+#include "cuda/decode/read/sparse.cuh"
 #include "cuda/predict/lorenzo_restore.cuh"
 #include "cuda/predict/pyramid_fast.cuh"
 

@@ -4,7 +4,7 @@
  * for, so a tile of the sample is predicted from the field's own values at the coarser lattice's places,
  * rounded as that lattice would be.
  */
-#include "cpu/choose.h"
+#include "cpu/plan/choose.h"
 
 #include "cpu/symbols.h"
 #include "cpu/tail.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed.cuh: compressing into archives whose frames may be pyramids: a tile of a lattice, or of a frame
+ * quantize.cuh: compressing into archives whose frames may be pyramids: a tile of a lattice, or of a frame
  * that Lorenzo predicts, from values to codes, by the 128 threads of a block.  What a tile depends on, the
  * restored coarser lattice, is made before (compress_packed.cu), so that tiles can be predicted again and in
  * any order: to be counted and to be coded.
@@ -8,7 +8,7 @@
 #ifndef CSZ_CUDA_ENCODE_PACKED_CUH
 #define CSZ_CUDA_ENCODE_PACKED_CUH
 
-#include "cuda/encode/packed_fast.cuh"
+#include "cuda/encode/packed/fast.cuh"
 
 /* Puts restored values in place: of all classes, with codes 0 where coded is not set.  Has barriers. */
 template <typename V, typename Own>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* notes.c: see notes.h. */
-#include "commands/notes.h"
+#include "common/notes.h"
 
-#include "commands/report.h"
+#include "common/report.h"
 #include "terminal/message.h"
 #include "terminal/values.h"
 
