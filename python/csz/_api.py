@@ -433,23 +433,23 @@ def compress(
         threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
-    _warn_of_bound(array, archive, abs, rel, psnr, fill)
-    if isinstance(archive, bytes) and _starts_as_archive(array):
+    _warn_of_bound(array, abs, rel, psnr, fill)
+    if not _arrays.is_device(array) and _starts_as_archive(array):
         warnings.warn_explicit("the array holds the bytes of an archive, compressed as numbers: give those to csz.decompress", UserWarning, *outside())
     return archive
 
 
 def _starts_as_archive(array: Any) -> bool:
-    start, info = np.asarray(array).flat[: _library.HEADER_MAX_NBYTES].tobytes(), _library.Info()
+    start, info = _arrays.as_numpy(array).flat[: _library.HEADER_MAX_NBYTES].tobytes(), _library.Info()
     return bool(lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(start), c.c_void_p), len(start)) == 0)
 
 
-def _warn_of_bound(array: Any, archive: Any, abs: float | None, rel: float | None, psnr: float | None, fill: Fill) -> None:
+def _warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float | None, fill: Fill) -> None:
     """Warns of a bound so large, from half the range on, that all values may come back as one."""
     share = rel if rel is not None else 0 if psnr is None else 10 ** (-psnr / 20)
     if share >= 0.5:
         text = f"rel={rel:g} allows errors of {rel:g} times the range" if rel is not None else f"psnr={psnr:g} allows errors of {share:.3g} times the range"
-    elif abs is not None and isinstance(archive, bytes) and hasattr(array, "shape"):
+    elif abs is not None and hasattr(array, "shape") and not _arrays.is_device(array):
         # First of some values: to look at all takes as long as compressing.
         few = array[tuple(slice(None, None, max(1, n // 16)) for n in array.shape)]
         limits = _range_of(few, named_fill(fill))
