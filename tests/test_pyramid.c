@@ -688,6 +688,36 @@ static void backends_without_pyramids_refuse_them(void **state) {
     sample_free(&s);
 }
 
+/* Backends may leave out the second part of the sample where the first settles the choice. */
+static void a_settled_choice_needs_no_second_part(void **state) {
+    (void)state;
+    const uint64_t n[3] = {128, 128, 128}, per_tile = CSZ_TILE_N;
+    const uint32_t log2_t[3] = {4, 4, 4};
+    csz_pyramid shape;
+    csz_pyramid_make(&shape, n, log2_t);
+    const uint64_t first = csz_choice_sampled(&shape, 1), others = csz_choice_sampled(&shape, 0) - first;
+    /* bits/512 of a sampled tile by cubic interpolation: far from 1.5 bits a value, and close to them */
+    const uint64_t cubic[] = {100 * per_tile, 2000 * per_tile, 640 * per_tile};
+    for (int i = 0; i < 3; i++) {
+        csz_choice alone = {{0}, {{{0}}}}, both;
+        alone.lorenzo[0] = first * 2 * cubic[i];
+        alone.pyramid[0][0][CSZ_CHOICE_CUBIC] = first * cubic[i];
+        alone.pyramid[0][0][CSZ_CHOICE_LINEAR] = first * 2 * cubic[i];
+        alone.pyramid[0][0][CSZ_CHOICE_ACROSS] = first * 2 * cubic[i];
+        both = alone;
+        both.lorenzo[1] = others * cubic[i];
+        both.pyramid[1][0][CSZ_CHOICE_CUBIC] = others * 4 * cubic[i];
+        for (int may_be_lorenzo = 0; may_be_lorenzo < 2; may_be_lorenzo++) {
+            const int tuning = csz_predictor_choose(&alone, &shape, 3, may_be_lorenzo);
+            assert_int_equal(csz_choice_is_pyramid(&alone, &shape, 3, may_be_lorenzo), i < 2);
+            if (i == 2) continue;
+            assert_int_equal(tuning, i == 0 ? 0 : CSZ_TUNING_EVEN);
+            assert_int_equal(csz_predictor_choose(&both, &shape, 3, may_be_lorenzo), tuning);
+        }
+        if (i == 2) assert_int_equal(csz_predictor_choose(&both, &shape, 3, 1), -1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_a_permutation),
@@ -707,6 +737,7 @@ int main(void) {
         cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
         cmocka_unit_test(structure_is_less_than_a_sixth),
         cmocka_unit_test(auto_is_hardly_larger_than_the_better),
+        cmocka_unit_test(a_settled_choice_needs_no_second_part),
 #endif
         cmocka_unit_test(records_longer_than_raw_values_have_room),
         cmocka_unit_test(damage_is_refused),

@@ -137,19 +137,38 @@ CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape, int
            csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 1) / 32;
 }
 
+/* What a frame takes of which its bounds depend on: 1.5 bits a value. */
+CSZ_FN uint64_t csz_choice_even_cost(const csz_pyramid *shape) {
+    return 768 * (uint64_t)CSZ_TILE_N * csz_choice_tiles_of(shape, 0);
+}
+
+/*
+ * Whether the first part of the sample settles the choice for a pyramid: Lorenzo and linear interpolation are
+ * far behind, and bits a value are far from those where bounds change.
+ */
+CSZ_FN int csz_choice_is_pyramid(const csz_choice *c, const csz_pyramid *shape, int rank,
+                                 int may_be_lorenzo) {
+    if (csz_choice_sampled(shape, 1) < CSZ_CHOICE_TILES_FEW || csz_choice_is_open(c, shape, rank)) return 0;
+    const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 1),
+                   even = csz_choice_even_cost(shape);
+    if (may_be_lorenzo && cubic / 7 >= csz_choice_lorenzo(c, shape, 1) / 8) return 0;
+    return cubic < even - even / 4 || cubic > even + even / 4;
+}
+
 /*
  * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  What is gained across is little, and
  * told by the first part's tiles of lattice 0.  Bounds of coarser lattices are the field's own where a value
  * takes more than 1.5 bits: there, rounding of the coarser lattice is not what predictions miss.
  */
 CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, int rank, int may_be_lorenzo) {
-    const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 0),
-                   linear = csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, 0),
+    const int is_settled = csz_choice_is_pyramid(c, shape, rank, may_be_lorenzo);
+    const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, is_settled),
+                   linear = csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, is_settled),
                    first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
                    first_across = c->pyramid[0][0][CSZ_CHOICE_ACROSS];
     uint64_t cost = cubic;
     int tuning = 0;
-    for (int is_first = 1; may_be_lorenzo && is_first >= 0; is_first--)
+    for (int is_first = 1; may_be_lorenzo && is_first >= is_settled; is_first--)
         if (csz_choice_is_lorenzo(c, shape, rank, is_first)) return -1;
     if (csz_choice_is_open(c, shape, rank) && linear < cubic) {
         tuning |= CSZ_TUNING_LINEAR;
@@ -159,9 +178,8 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
         tuning |= CSZ_TUNING_ACROSS;
         cost -= cost / 1024 * ((first_cubic - first_across) / (first_cubic / 1024 + 1));
     }
-    if (may_be_lorenzo && cost >= csz_choice_lorenzo(c, shape, 0)) return -1;
-    return cost / csz_choice_tiles_of(shape, 0) > 768 * (uint64_t)CSZ_TILE_N ? tuning | CSZ_TUNING_EVEN
-                                                                             : tuning;
+    if (may_be_lorenzo && cost >= csz_choice_lorenzo(c, shape, is_settled)) return -1;
+    return cost > csz_choice_even_cost(shape) ? tuning | CSZ_TUNING_EVEN : tuning;
 }
 
 #endif

@@ -294,7 +294,8 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
         if (may_be_lorenzo) sample_ways(&job, &choice, 0, others, nthreads);
         is_open = csz_choice_is_open(&choice, shape, rank);
     }
-    if (!is_lorenzo || costs) sample_ways(&job, &choice, 1, cubic | is_open << CSZ_CHOICE_LINEAR, nthreads);
+    const int is_settled = is_lorenzo || csz_choice_is_pyramid(&choice, shape, rank, may_be_lorenzo);
+    if (!is_settled || costs) sample_ways(&job, &choice, 1, cubic | is_open << CSZ_CHOICE_LINEAR, nthreads);
     if (costs) memcpy(costs, job.cubic, job.nsamples * sizeof *costs);
     *tuning = is_lorenzo ? -1 : csz_predictor_choose(&choice, shape, rank, may_be_lorenzo);
     return CSZ_OK;
