@@ -144,6 +144,7 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
         team_read<V, RANK>(call, shared, values, &tables, team);
     else
         team_restore<V, RANK>(call, shared, values, team);
+    __syncthreads(); /* no warp ends while others of the block meet */
 }
 
 struct verify_shared {

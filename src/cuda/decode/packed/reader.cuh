@@ -151,7 +151,9 @@ CSZ_DEVICE bool tile_find(const decode_call *call, packed_shared<V> *shared, uin
     const uint32_t per_job = call->level_per_job[level],
                    k = i - (level + 1 < call->nlevels ? call->level_end[level + 1] : 0),
                    number = call->njobs == 1 ? 0 : k / per_job;
-    if (csz_agreed(shared->frame.number != number)) packed_frame_enter<V>(shared, call, number, lane);
+    const bool is_new = csz_agreed(shared->frame.number != number);
+    __syncwarp();
+    if (is_new) packed_frame_enter<V>(shared, call, number, lane);
     bool is_there = false;
     if (lane == 0) is_there = packed_tile_of(shared, &shared->tile[slot], call, level, k - number * per_job);
     __syncwarp();

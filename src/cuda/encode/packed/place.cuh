@@ -379,7 +379,7 @@ template <typename V>
 CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
                              uint32_t words, bool from_slot, waiting_line *line) {
     const uint32_t t = threadIdx.x, tile = sh.tile.claim.tile;
-    if (!sh.is_published) size_publish(sh, words);
+    if (t == 0 && !sh.is_published) size_publish(sh, words);
     __syncthreads();
     const bool is_long = from_slot || words > WAITING_NWORDS || sh.far_at;
     /* the next tile is made ready by one warp while another looks back */
