@@ -463,6 +463,35 @@ def _warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float
     warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else 'smaller bound'}", UserWarning, *outside())
 
 
+def compress_options(
+    abs: float | None = None,
+    rel: float | None = None,
+    psnr: float | None = None,
+    fill: float | None = None,
+    pwr: float | None = None,
+    floor: float | None = None,
+    ratio: float | None = None,
+    size: int | None = None,
+    exact: bool = False,
+    workflow: str = "auto",
+    predictor: str = "lorenzo",
+    backend: str = "auto",
+    threads: int = 0,
+    zstd: int = 0,
+) -> _library.Options:
+    """Checked options, without metadata."""
+    mode, bound = _bound_or_target(abs, rel, psnr, pwr, ratio, size, exact)
+    options = _options(backend, threads, fill)
+    options.bound_mode, options.bound = mode, bound
+    options.floor = floor_of(floor, "pwr" if pwr is not None else "")
+    options.workflow = _choice("workflow", workflow, WORKFLOWS)
+    options.predictor = _choice("predictor", predictor, PREDICTORS)
+    if exact:
+        check_exact(workflow, predictor)
+    options.zstd_level = _integer("zstd", zstd, 0, 22)
+    return options
+
+
 def compress_quietly(
     array: Any,
     abs: float | None = None,
@@ -486,16 +515,8 @@ def compress_quietly(
     like: Any = None,
 ) -> tuple[Any, Callable[..., bool]]:
     """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
-    options_mode, bound = _bound_or_target(abs, rel, psnr, pwr, ratio, size, exact)
     named = named_fill(fill)
-    options = _options(backend, threads, named)
-    options.bound_mode, options.bound = options_mode, bound
-    options.floor = floor_of(floor, "pwr" if pwr is not None else "")
-    options.workflow = _choice("workflow", workflow, WORKFLOWS)
-    options.predictor = _choice("predictor", predictor, PREDICTORS)
-    if exact:
-        check_exact(workflow, predictor)
-    options.zstd_level = _integer("zstd", zstd, 0, 22)
+    options = compress_options(abs, rel, psnr, named, pwr, floor, ratio, size, exact, workflow, predictor, backend, threads, zstd)
     source = _arrays.view_field(array, named)
     check_fill(named, source)
     place = _arrays.place_of(like, source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libcsz through ctypes: the structures and signatures of csz.h and csz_analyze.h, and a context for each thread.
+"""libcsz through ctypes: the structures and signatures of csz.h, csz_analyze.h and csz_cuda.h, and a context for each thread.
 
 ctypes releases the GIL for the length of every call, and one wheel serves every version of Python.  The library is looked for in the
 environment variable CSZ_LIBRARY, then beside this file (where a wheel carries it), then where the system keeps libraries.
@@ -186,6 +186,10 @@ class Target(c.Structure):
     ]
 
 
+class CudaResult(c.Structure):
+    _fields_ = [("nbytes", c.c_uint64), ("status", c.c_uint32), ("faults", c.c_uint32)]
+
+
 NCODES, NDISTANCES, REASON_NBYTES = 1024, 200, 768
 
 
@@ -246,7 +250,7 @@ class Analysis(c.Structure):
     ]
 
 
-# Structures by their names in csz.h and csz_analyze.h, for the test that compares their layout with the compiler's.
+# Structures by their names in csz.h, csz_analyze.h and csz_cuda.h, for the test that compares their layout with the compiler's.
 STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_field": Field,
     "csz_options": Options,
@@ -263,9 +267,10 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_madogram": Madogram,
     "csz_workflow_size": WorkflowSize,
     "csz_analysis": Analysis,
+    "csz_cuda_result": CudaResult,
 }
 
-_u64s = c.POINTER(c.c_uint64)
+_u64s, _pointers, _sizes = c.POINTER(c.c_uint64), c.POINTER(c.c_void_p), c.POINTER(c.c_size_t)
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_context_create": (c.c_int, [c.POINTER(c.c_void_p)]),
     "csz_context_destroy": (None, [c.c_void_p]),
@@ -310,6 +315,27 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_compare": (
         c.c_int,
         [c.POINTER(Metrics), c.c_size_t, c.c_void_p, c.c_void_p, c.POINTER(Field), c.c_double, c.POINTER(Options)],
+    ),
+    "csz_cuda_compress_batch": (
+        c.c_int,
+        [
+            c.c_void_p, c.c_size_t, _pointers, _sizes, c.c_void_p, _pointers,
+            c.POINTER(Field), c.POINTER(Options), c.c_void_p, c.c_size_t, c.c_void_p,
+        ],
+    ),
+    "csz_cuda_decompress_batch": (
+        c.c_int,
+        [
+            c.c_void_p, c.c_size_t, _pointers, c.c_size_t, c.c_void_p, _pointers, _sizes, c.c_void_p,
+            c.POINTER(Field), c.c_void_p, c.c_size_t, c.c_void_p,
+        ],
+    ),
+    "csz_cuda_decompress_level_batch": (
+        c.c_int,
+        [
+            c.c_void_p, c.c_size_t, _pointers, c.c_size_t, c.c_void_p, _pointers, _sizes, c.c_void_p,
+            c.POINTER(Field), c.c_int, c.c_void_p, c.c_size_t, c.c_void_p,
+        ],
     ),
     "csz_analyze": (
         c.c_int,
