@@ -176,16 +176,28 @@ int cli_h5_is_scale(hid_t dataset);
  * it is done. */
 int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent);
 
-/* Attaches a scale to each dim, -1 for none: in the dataset's list of scales and in each scale's list of
- * datasets.  1 if it is done. */
+/* Attaches a scale to each dim, in the dataset's list of scales and in each scale's list of datasets.  All
+ * dims need one: netCDF does not open files with a dataset that has scales for some dims alone.  1 if it is
+ * done. */
 int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank);
+
+/* Takes a dataset that is to be deleted off the lists of its scales.  1 if it is done. */
+int cli_h5_detach_scales(hid_t dataset);
+
+/*
+ * The present length of a scale's dim, whether it can grow, and the number of dims that it is attached to. Of
+ * a dim without coordinates that can grow, netCDF stores the length nowhere: it is that of the longest
+ * dataset.  1 if it is done.
+ */
+int cli_h5_measure_scale(hid_t scale, uint64_t *length, int *can_grow, size_t *nusers);
 
 /* Gives all dims of an old scale to the dataset that replaces it.  1 if it is done. */
 int cli_h5_move_scale(hid_t scale, hid_t old);
 
 /* ---- h5metadata.c ---- */
 
-/* Metadata of an archive as attributes and dims of a dataset that was just made.  1 if it is done. */
+/* Metadata of an archive as attributes and dims of a dataset that was just made.  A dim whose name the file
+ * uses for something else, or with another length, gets another name, which is noted.  1 if it is done. */
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
                           const unsigned char *section, size_t nbytes);
 

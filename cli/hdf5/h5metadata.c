@@ -304,30 +304,25 @@ static int scale_path(char path[SCALE_PATH_NBYTES], const char *dataset_path, co
     return 1;
 }
 
-/*
- * The scale of that name beside the dataset, made where there is none; -1 where it is another object, or
- * of another extent.
- */
-static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, uint64_t extent,
-                        int is_unlimited) {
-    char path[SCALE_PATH_NBYTES];
-    if (!scale_path(path, dataset_path, name)) return -1;
+/* The scale of that path; -1 where that is another object. */
+static hid_t open_scale(hid_t file, const char *path, uint64_t *length, int *can_grow) {
+    size_t nusers;
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
+    hid_t space = scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
+    const int is_one = space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) == 1 &&
+                       cli_h5_is_scale(scale) && cli_h5_measure_scale(scale, length, can_grow, &nusers);
+    cli_h5_release(space);
+    if (is_one) return scale;
+    cli_h5_release(scale);
+    return -1;
+}
+
+static hid_t make_scale(hid_t file, const char *path, uint64_t extent, int is_unlimited) {
     const hsize_t n = extent, most = is_unlimited ? H5S_UNLIMITED : n,
                   chunk = n < 1      ? 1
                           : n < 1024 ? n
                                      : 1024;
-    if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) > 0) {
-        hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
-        hsize_t dims[H5S_MAX_RANK];
-        hid_t space =
-            scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
-        const int fits = space >= 0 && cli_h5_is_scale(scale) &&
-                         cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) == 1 && dims[0] == n;
-        cli_h5_release(space);
-        if (fits) return scale;
-        cli_h5_release(scale);
-        return -1;
-    }
     hid_t space = cli_h5.H5Screate_simple(1, &n, &most),
           dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
     hid_t scale = -1;
@@ -344,17 +339,38 @@ static hid_t find_scale(hid_t file, const char *dataset_path, const char *name, 
     return scale;
 }
 
+/*
+ * The scale of that name beside the dataset, made where there is none.  Where that name is in use for
+ * something else, or for a dim of another length, NAME_2 or the next that is not; path is the scale's.  -1
+ * where no such name can be one.
+ */
+static hid_t find_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *dataset_path, const char *name,
+                        uint64_t extent, int is_unlimited) {
+    enum { MOST_NAMES = 1000 };
+    char other[SCALE_PATH_NBYTES];
+    for (int k = 1; k <= MOST_NAMES; k++) {
+        uint64_t length;
+        int can_grow, nchars = k == 1 ? snprintf(other, sizeof other, "%s", name)
+                                      : snprintf(other, sizeof other, "%s_%d", name, k);
+        if (nchars < 0 || nchars >= (int)sizeof other) return -1;
+        if (!scale_path(path, dataset_path, other)) continue;
+        if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0)
+            return make_scale(file, path, extent, is_unlimited);
+        hid_t scale = open_scale(file, path, &length, &can_grow);
+        if (scale >= 0 && (length == extent || (can_grow && length == 0)) && (can_grow || !is_unlimited))
+            return scale;
+        cli_h5_release(scale);
+    }
+    return -1;
+}
+
 /* 1 if the file has a dim of that name beside the dataset which cannot grow. */
 static int is_fixed_dim(hid_t file, const char *dataset_path, const char *name) {
     char path[SCALE_PATH_NBYTES];
-    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK] = {0};
+    uint64_t length;
+    int can_grow = 0;
     if (!scale_path(path, dataset_path, name) || cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0) return 0;
-    hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
-    hid_t space = scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
-    const int can_grow =
-        space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, most) == 1 && most[0] == H5S_UNLIMITED;
-    cli_h5_release(space);
-    cli_h5_release(scale);
+    cli_h5_release(open_scale(file, path, &length, &can_grow));
     return !can_grow;
 }
 
@@ -396,6 +412,35 @@ int cli_h5_lacks_fill(const csz_info *info, const unsigned char *section) {
     return info->fill != netcdf_fill && info->fill != (float)netcdf_fill;
 }
 
+/* Attaches a scale to each dim, of the names in a. */
+static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
+                      const csz_attribute *a, const int *unlimited) {
+    hid_t scales[CSZ_MAX_NDIM] = {0};
+    char path[SCALE_PATH_NBYTES], list[CSZ_MAX_NDIM * SCALE_PATH_NBYTES] = "";
+    const char *name = a->values;
+    int is_renamed = 0, nfound = 0, is_done = 1;
+    size_t at = 0;
+    if (cli_h5_is_scale(dataset)) return 1; /* in the place of coordinates: it is its own dim */
+    if (field->ndim == 1 && strcmp(last_part(dataset_path), name) == 0)
+        return cli_h5_make_scale(dataset, 0, 0);
+    for (; nfound < field->ndim; nfound++, name += strlen(name) + 1) {
+        scales[nfound] = find_scale(path, file, dataset_path, name, field->dims[nfound], unlimited[nfound]);
+        if (scales[nfound] < 0) break;
+        is_renamed |= strcmp(last_part(path), name) != 0;
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", nfound ? ", " : "", last_part(path));
+    }
+    if (nfound == field->ndim) is_done = cli_h5_attach_scales(dataset, scales, field->ndim);
+    if (is_done && nfound < field->ndim)
+        cli_note("note: the dims of %s have no names, as the file cannot have one called '%s'", dataset_path,
+                 name);
+    else if (is_done && is_renamed)
+        cli_note("note: the dims of %s are named %s, as the file has something else, or a dim of another "
+                 "length, of a name that the archive has for them",
+                 dataset_path, list);
+    while (nfound > 0) cli_h5_release(scales[--nfound]);
+    return is_done;
+}
+
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
                           const unsigned char *section, size_t nbytes) {
     csz_attribute a;
@@ -407,14 +452,7 @@ int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, c
         int nnames = 0;
         for (uint64_t i = 0; i < a.nbytes; i++) nnames += ((const char *)a.values)[i] == '\0';
         if (a.role != CSZ_ROLE_DIMS || nnames != field->ndim) continue;
-        hid_t scales[CSZ_MAX_NDIM];
-        const char *name = a.values;
-        for (int i = 0; i < field->ndim; i++, name += strlen(name) + 1)
-            scales[i] = find_scale(file, dataset_path, name, field->dims[i], unlimited[i]);
-        const int is_own_dim = field->ndim == 1 && strcmp(last_part(dataset_path), a.values) == 0;
-        is_done = is_own_dim ? cli_h5_make_scale(dataset, 0, 0)
-                             : cli_h5_attach_scales(dataset, scales, field->ndim);
-        for (int i = 0; i < field->ndim; i++) cli_h5_release(scales[i]);
+        is_done = is_done && write_dims(file, dataset, dataset_path, field, &a, unlimited);
     }
     return is_done;
 }

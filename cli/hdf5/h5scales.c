@@ -96,34 +96,91 @@ static hid_t belonging_type(size_t size, hid_t number) {
     return type;
 }
 
-/* Adds a dataset's dim to the list of a scale. */
-static int add_belonging(hid_t scale, const belonging *added) {
+/* The list of a scale, with room for one more; NULL if it cannot be read. */
+static belonging *read_belongings(hid_t scale, size_t *n) {
+    *n = 0;
+    if (cli_h5.H5Aexists(scale, "REFERENCE_LIST") <= 0) return calloc(1, sizeof(belonging));
+    hid_t attribute = cli_h5.H5Aopen(scale, "REFERENCE_LIST", H5P_DEFAULT);
+    hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
+    const hssize_t count = attribute >= 0 ? count_of(attribute) : -1;
+    belonging *list = count >= 0 ? calloc((size_t)count + 1, sizeof *list) : NULL;
+    if (list && count && cli_h5.H5Aread(attribute, memory, list) < 0) {
+        free(list);
+        list = NULL;
+    }
+    if (list) *n = (size_t)count;
+    cli_h5_release(memory);
+    cli_h5_release(attribute);
+    return list;
+}
+
+static int write_belongings(hid_t scale, const belonging *list, size_t n) {
+    if (cli_h5.H5Aexists(scale, "REFERENCE_LIST") > 0 && cli_h5.H5Adelete(scale, "REFERENCE_LIST") < 0)
+        return 0;
+    if (n == 0) return 1;
+    const hsize_t dims = n;
     hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
     hid_t stored = belonging_type(sizeof(hobj_ref_t) + 4, *cli_h5.H5T_STD_I32LE_g);
-    hssize_t n = 0;
-    belonging *list = NULL;
-    int is_done = memory >= 0 && stored >= 0;
-    if (is_done && cli_h5.H5Aexists(scale, "REFERENCE_LIST") > 0) {
-        hid_t old = cli_h5.H5Aopen(scale, "REFERENCE_LIST", H5P_DEFAULT);
-        n = old >= 0 ? count_of(old) : -1;
-        list = n >= 0 ? calloc((size_t)n + 1, sizeof *list) : NULL;
-        is_done = list && (n == 0 || cli_h5.H5Aread(old, memory, list) >= 0);
-        cli_h5_release(old);
-        is_done = is_done && cli_h5.H5Adelete(scale, "REFERENCE_LIST") >= 0;
-    } else if (is_done) {
-        list = calloc(1, sizeof *list);
-        is_done = list != NULL;
-    }
-    const hsize_t dims = (hsize_t)n + 1;
-    hid_t space = is_done ? cli_h5.H5Screate_simple(1, &dims, NULL) : -1;
-    hid_t attribute =
-        space >= 0 ? cli_h5.H5Acreate2(scale, "REFERENCE_LIST", stored, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
-    if (list && n >= 0) list[n] = *added;
-    is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, memory, list) >= 0;
+    hid_t space = cli_h5.H5Screate_simple(1, &dims, NULL);
+    hid_t attribute = stored >= 0 && space >= 0 ? cli_h5.H5Acreate2(scale, "REFERENCE_LIST", stored, space,
+                                                                    H5P_DEFAULT, H5P_DEFAULT)
+                                                : -1;
+    const int is_done = attribute >= 0 && memory >= 0 && cli_h5.H5Awrite(attribute, memory, list) >= 0;
     cli_h5_release(attribute);
     cli_h5_release(space);
     cli_h5_release(stored);
     cli_h5_release(memory);
+    return is_done;
+}
+
+/* Adds a dataset's dim to the list of a scale. */
+static int add_belonging(hid_t scale, const belonging *added) {
+    size_t n;
+    belonging *list = read_belongings(scale, &n);
+    if (list) list[n] = *added;
+    const int is_done = list && write_belongings(scale, list, n + 1);
+    free(list);
+    return is_done;
+}
+
+int cli_h5_detach_scales(hid_t dataset) {
+    hobj_ref_t self;
+    int is_done = cli_h5.H5Rcreate(&self, dataset, ".", H5R_OBJECT, -1) >= 0;
+    for (int dim = 0; is_done && dim < H5S_MAX_RANK; dim++) {
+        hid_t scale = cli_h5_scale_of(dataset, dim);
+        if (scale < 0) continue;
+        size_t n, kept = 0;
+        belonging *list = read_belongings(scale, &n);
+        for (size_t i = 0; list && i < n; i++)
+            if (list[i].dataset != self) list[kept++] = list[i];
+        is_done = list && (kept == n || write_belongings(scale, list, kept));
+        free(list);
+        cli_h5_release(scale);
+    }
+    return is_done;
+}
+
+/* The length of a dataset's dim; 0 if it has no such dim. */
+static uint64_t length_of(hid_t dataset, int dim, int *can_grow) {
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    hid_t space = cli_h5.H5Iget_type(dataset) == H5I_DATASET ? cli_h5.H5Dget_space(dataset) : -1;
+    const int has_it = space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, most) > dim && dim >= 0;
+    cli_h5_release(space);
+    *can_grow = has_it && most[dim] == H5S_UNLIMITED;
+    return has_it ? dims[dim] : 0;
+}
+
+int cli_h5_measure_scale(hid_t scale, uint64_t *length, int *can_grow, size_t *nusers) {
+    belonging *list = read_belongings(scale, nusers);
+    *length = length_of(scale, 0, can_grow);
+    for (size_t i = 0; list && i < *nusers; i++) {
+        int ignored;
+        hid_t dataset = cli_h5.H5Rdereference2(scale, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
+        const uint64_t n = dataset >= 0 ? length_of(dataset, list[i].dimension, &ignored) : 0;
+        if (n > *length) *length = n;
+        cli_h5_release(dataset);
+    }
+    const int is_done = list != NULL;
     free(list);
     return is_done;
 }
@@ -132,17 +189,15 @@ int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
     hvl_t lists[H5S_MAX_RANK] = {{0, NULL}};
     hobj_ref_t references[H5S_MAX_RANK];
     const hsize_t dims = (hsize_t)rank;
-    int is_done = 1, n = 0;
+    int is_done = 1;
     for (int i = 0; i < rank && is_done; i++) {
-        if (scales[i] < 0) continue;
         belonging added = {.dimension = i};
         is_done = cli_h5.H5Rcreate(&references[i], scales[i], ".", H5R_OBJECT, -1) >= 0 &&
                   cli_h5.H5Rcreate(&added.dataset, dataset, ".", H5R_OBJECT, -1) >= 0 &&
                   add_belonging(scales[i], &added);
         lists[i] = (hvl_t){1, &references[i]};
-        n++;
     }
-    if (!is_done || n == 0) return is_done;
+    if (!is_done) return 0;
     if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") > 0 && cli_h5.H5Adelete(dataset, "DIMENSION_LIST") < 0)
         return 0;
     hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g),
@@ -179,21 +234,33 @@ static int replace_in_list(hid_t dataset, hid_t scale, hid_t old) {
     return is_done;
 }
 
+/* netCDF's number of a dim, by which variables name it, too. */
+static int copy_dim_id(hid_t scale, hid_t old) {
+    int id = 0;
+    if (cli_h5.H5Aexists(old, "_Netcdf4Dimid") <= 0) return 1;
+    hid_t from = cli_h5.H5Aopen(old, "_Netcdf4Dimid", H5P_DEFAULT), space = cli_h5.H5Screate(H5S_SCALAR);
+    hid_t to = from >= 0 && count_of(from) == 1 && space >= 0
+                   ? cli_h5.H5Acreate2(scale, "_Netcdf4Dimid", *cli_h5.H5T_STD_I32LE_g, space, H5P_DEFAULT,
+                                       H5P_DEFAULT)
+                   : -1;
+    const int is_done = to >= 0 && cli_h5.H5Aread(from, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0 &&
+                        cli_h5.H5Awrite(to, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0;
+    cli_h5_release(to);
+    cli_h5_release(space);
+    cli_h5_release(from);
+    return is_done;
+}
+
 int cli_h5_move_scale(hid_t scale, hid_t old) {
+    size_t n;
     if (!cli_h5_is_scale(scale) && !cli_h5_make_scale(scale, 0, 0)) return 0;
-    if (cli_h5.H5Aexists(old, "REFERENCE_LIST") <= 0) return 1;
-    hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
-    hid_t attribute = cli_h5.H5Aopen(old, "REFERENCE_LIST", H5P_DEFAULT);
-    const hssize_t n = attribute >= 0 ? count_of(attribute) : -1;
-    belonging *list = n >= 0 ? calloc((size_t)n + 1, sizeof *list) : NULL;
-    int is_done = list && memory >= 0 && cli_h5.H5Aread(attribute, memory, list) >= 0;
-    for (hssize_t i = 0; is_done && i < n; i++) {
+    belonging *list = read_belongings(old, &n);
+    int is_done = list && copy_dim_id(scale, old);
+    for (size_t i = 0; is_done && i < n; i++) {
         hid_t dataset = cli_h5.H5Rdereference2(old, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
         if (dataset >= 0) is_done = replace_in_list(dataset, scale, old) && add_belonging(scale, &list[i]);
         cli_h5_release(dataset);
     }
-    cli_h5_release(attribute);
-    cli_h5_release(memory);
     free(list);
     return is_done;
 }

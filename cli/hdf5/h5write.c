@@ -279,18 +279,18 @@ static int write_dataset(hid_t file, addition *added) {
     if (is_done && is_free(file, added->at->dataset) == 0) {
         added->drops_attributes = !added->metadata && has_attributes(file, added);
         old = cli_h5.H5Oopen(file, added->at->dataset, H5P_DEFAULT);
-        is_done = cli_h5.H5Ldelete(file, added->at->dataset, H5P_DEFAULT) >= 0;
+        is_done = cli_h5_detach_scales(old) && cli_h5.H5Ldelete(file, added->at->dataset, H5P_DEFAULT) >= 0;
     }
     if (is_done) dataset = cli_h5.H5Dcreate2(file, added->at->dataset, type, space, links, dcpl, H5P_DEFAULT);
     is_done = is_done && dataset >= 0;
     is_done = is_done && write_values(dataset, space, memory, added);
     if (is_done && cli_h5_lacks_fill(added->info, added->metadata))
         is_done = write_fill(dataset, type, added->info->fill);
+    if (is_done && old >= 0 && field->ndim == 1 && cli_h5_is_scale(old))
+        is_done = cli_h5_move_scale(dataset, old);
     if (is_done && added->metadata)
         is_done =
             cli_h5_write_metadata(file, dataset, added->at->dataset, field, added->metadata, metadata_nbytes);
-    if (is_done && old >= 0 && field->ndim == 1 && cli_h5_is_scale(old))
-        is_done = cli_h5_move_scale(dataset, old);
     cli_h5_release(old);
     cli_h5_release(dataset);
     cli_h5_release(dcpl);
@@ -317,6 +317,26 @@ static int write_temporary(const char *temporary, void *self) {
                     added->at->path, added->at->file);
 }
 
+/* A dim of other variables stays one of their length. */
+static int check_replaced(const cli_h5_location *at, const csz_field *field) {
+    hid_t file = -1;
+    uint64_t length;
+    int can_grow;
+    size_t nusers = 0;
+    int status = cli_h5_open_file(&file, at);
+    hid_t old = status == CLI_DONE && is_free(file, at->dataset) == 0
+                    ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT)
+                    : -1;
+    if (old >= 0 && cli_h5_is_scale(old) && cli_h5_measure_scale(old, &length, &can_grow, &nusers) &&
+        nusers && (field->ndim != 1 || field->dims[0] != length))
+        status = cli_fail("%s is a dimension of others in %s, of length %llu, and is kept; give another name "
+                          "with -o",
+                          at->dataset, at->file, (unsigned long long)length);
+    cli_h5_release(old);
+    cli_h5_release(file);
+    return status;
+}
+
 int cli_h5_write(const cli_output *output, const csz_field *field, int values, const csz_info *info,
                  const unsigned char *metadata) {
     cli_h5_location at;
@@ -326,6 +346,7 @@ int cli_h5_write(const cli_output *output, const csz_field *field, int values, c
     if (status == CLI_DONE) {
         added.is_new = stat(at.file, &added.before) != 0;
         status = check_located(&at, output->force); /* once more: time has passed */
+        if (status == CLI_DONE && !added.is_new) status = check_replaced(&at, field);
     }
     if (status == CLI_DONE) {
         cli_output whole = {at.file, !added.is_new};

@@ -368,6 +368,53 @@ holds "coordinates take the place of a dim without any" "$csz" decompress lat.cs
 holds "which stays the dim of the variable" bash -c "h5dump -a /T/DIMENSION_LIST meta2.nc | grep -q 'DATASET [0-9]* \"/lat\"'"
 holds "and keeps its attributes" bash -c "ncdump -h meta2.nc | grep -q 'lat:units = \"degrees_north\"'"
 if command -v ncks >/dev/null; then holds "ncks reads them" ncks -O -v T -d lat,1,2 meta2.nc meta4.nc; fi
+
+# Dims that the file has already: those of equal length are taken, of others the name is left alone, and what was there stays readable.
+cat >grown.cdl <<'CDL'
+netcdf grown {
+dimensions: time = UNLIMITED; y = 4; x = 5; w = 5; z = 3;
+variables: float b(time, y, x); float s(z, z, x); float y(y); float lone(w);
+data: b = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20; y = 1, 2, 3, 4;
+}
+CDL
+holds "a file with a growing dim that has no coordinates" ncgen -k nc4 -o grown.nc grown.cdl
+for name in b s y lone; do "$csz" compress "grown.nc:$name" -e 1e-3 -o "grown_$name.csz" >out.txt; done
+declared() { ncdump "$1" >dump.txt && sed -n "s/^.*float $2(\(.*\)) ;/\1/p" dump.txt; } # FILE VARIABLE: its dims, where the whole file can be read
+older() { ncdump -v b,s,lone grown.nc | sed -n '/^data:/,$p'; }
+before=$(older)
+holds "a variable beside the one of its dims" "$csz" decompress grown_b.csz -o grown.nc:b2
+same_text "nothing is noted" "" "$(cat err.txt)"
+same_text "it has the growing dim, too" "time, y, x" "$(declared grown.nc b2)"
+cp grown.nc alone.nc
+holds "all variables of that dim" "$csz" decompress grown_b.csz -f -o alone.nc:b
+holds "are replaced" "$csz" decompress grown_b.csz -f -o alone.nc:b2
+same_text "and keep it" "time, y, x time, y, x" "$(declared alone.nc b) $(declared alone.nc b2)"
+same_text "which has its length" 1 "$(grep -c 'time = UNLIMITED ; // (2 currently)' dump.txt)"
+holds "a shorter one in the place of one" "$csz" decompress grown_b.csz -f -o alone.nc:b2 --region 0:1,:,:
+same_text "has another dim while one is longer" "time, y, x time_2, y, x" "$(declared alone.nc b) $(declared alone.nc b2)"
+holds "a region beside the whole" "$csz" decompress grown_b.csz -o grown.nc:part --region :,0:2,1:3
+same_text "its names are noted once" 1 "$(grep -c '^csz: note: the dims of part are named time, y_2, x_2, as the file has' err.txt)"
+same_text "it has dims of its own lengths" "time, y_2, x_2" "$(declared grown.nc part)"
+holds "another one" "$csz" decompress grown_b.csz -o grown.nc:part2 --region :,2:4,1:3
+same_text "takes the same" "time, y_2, x_2" "$(declared grown.nc part2)"
+holds "a part with a dim twice" "$csz" decompress grown_s.csz -o twice.nc:s --region 0:2,:,:
+same_text "has two" "z, z_2, x" "$(declared twice.nc s)"
+holds "the whole of it" "$csz" decompress grown_s.csz -o twice.nc:whole
+same_text "has one" "z_2, z_2, x" "$(declared twice.nc whole)"
+for name in x y; do
+    holds "a dataset named as its dim $name" "$csz" decompress grown_b.csz -o "own_$name.h5:$name"
+    same_text "has another name for it" "$(sed "s/$name/${name}_2/" <<<"time, y, x")" "$(declared "own_$name.h5" "$name")"
+done
+cp grown.nc kept.nc
+refuses 1 'x is a dimension of others in grown.nc, of length 5, and is kept' "other values in the place of a dim" "$csz" decompress grown_b.csz -f -o grown.nc:x
+refuses 1 'y is a dimension of others in grown.nc, of length 4, and is kept' "fewer coordinates" "$csz" decompress grown_y.csz -f -o grown.nc:y --region 0:3
+holds "leave the file as it was" cmp grown.nc kept.nc
+holds "coordinates are replaced" "$csz" decompress grown_y.csz -f -o grown.nc:y
+same_text "and stay those of the variables" "y time, y, x" "$(declared grown.nc y) $(declared grown.nc b)"
+holds "other values of their length take the place of a dim" "$csz" decompress grown_lone.csz -f -o grown.nc:x
+same_text "and are it" "x time, y, x" "$(declared grown.nc x) $(declared grown.nc b)"
+same_text "what was there is as it was" "$before" "$(older)"
+
 "$csz" compress meta.nc:T -e 0.25 --no-metadata -o bare.csz >out.txt
 "$csz" decompress meta.csz -o with.raw -q
 "$csz" decompress bare.csz -o without.raw -q
