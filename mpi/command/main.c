@@ -235,7 +235,7 @@ static int run_decompress(const cli_arguments *a, csz_context *context) {
 static const command_row commands[] = {
     {"compress", CLI_MPI_COMPRESS, run_compress,
      "mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3\n"
-     "             [-m abs|rel|psnr|pwr|exact] [-p lorenzo|pyramid|auto]\n"
+     "             [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto]\n"
      "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N] [--fill V]\n"
      "             [--grid 2x2x1] [--memory-limit BYTES] [--verify] [-f] [-q|-v]",
      "Each of N ranks reads its box of IN, a raw file of little-endian values or a .npy file (which needs\n"
