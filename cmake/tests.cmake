@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Registers the tests by the names of their files: tests/test_*.c become one cmocka program each, tests/soak_*.c
-# and soak_*.sh the long ones (label soak), tests/gpu_*.c those that need a GPU (label gpu; built with the CUDA
-# backend alone).  Other .c files of the folder are helpers that every test links.  Shell tests get the path of
-# csz as their argument.  Exit status 77 means skipped.  Tests link the static library, whose hidden symbols
-# they can reach, and find their files under CSZ_TESTS_DIR.
+# Registers the tests by the names of their files.  In tests/codec, api and analyze, test_*.c become one cmocka
+# program each and soak_*.c the long ones (label soak); tests/gpu/gpu_*.c need a GPU (label gpu; built with the
+# CUDA backend alone).  Every test links the helpers of tests/support.  Shell tests get the path of csz as their
+# argument.  Exit status 77 means skipped.  Tests link the static library, whose hidden symbols they can reach,
+# and find their files under CSZ_TESTS_DIR.
 
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests")
-file(GLOB test_sources CONFIGURE_DEPENDS "${tests_dir}/test_*.c")
-file(GLOB soak_sources CONFIGURE_DEPENDS "${tests_dir}/soak_*.c")
-file(GLOB gpu_sources CONFIGURE_DEPENDS "${tests_dir}/gpu_*.c")
-file(GLOB helper_sources CONFIGURE_DEPENDS "${tests_dir}/*.c")
-set(device_source "${tests_dir}/device.c") # of the gpu tests alone
-list(REMOVE_ITEM helper_sources "" ${test_sources} ${soak_sources} ${gpu_sources} ${device_source})
+foreach(folder IN ITEMS codec api analyze)
+    file(GLOB sources CONFIGURE_DEPENDS "${tests_dir}/${folder}/test_*.c")
+    list(APPEND test_sources ${sources})
+    file(GLOB sources CONFIGURE_DEPENDS "${tests_dir}/${folder}/soak_*.c")
+    list(APPEND soak_sources ${sources})
+endforeach()
+file(GLOB gpu_sources CONFIGURE_DEPENDS "${tests_dir}/gpu/gpu_*.c")
+file(GLOB helper_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
+set(device_source "${tests_dir}/gpu/device.c") # of the gpu tests alone
 
 if(CSZ_REQUIRE_TESTS AND NOT Cmocka_FOUND)
     message(FATAL_ERROR "the tests need cmocka (Debian package libcmocka-dev), which was not found")
@@ -38,7 +41,7 @@ function(csz_add_tests label timeout_s)
     foreach(source IN LISTS ARGN)
         get_filename_component(name "${source}" NAME_WE)
         csz_add_program(${name} "${source}" $<TARGET_OBJECTS:test_helpers>)
-        target_include_directories(${name} PRIVATE src tests)
+        target_include_directories(${name} PRIVATE src tests/support)
         target_compile_definitions(${name} PRIVATE CSZ_TESTS_DIR="${tests_dir}")
         target_link_libraries(${name} PRIVATE Cmocka::Cmocka)
         if(TARGET Zstd::Zstd)
@@ -53,7 +56,7 @@ endfunction()
 
 if(Cmocka_FOUND)
     add_library(test_helpers OBJECT ${helper_sources})
-    target_include_directories(test_helpers PRIVATE include src tests)
+    target_include_directories(test_helpers PRIVATE include src tests/support)
     if(CSZ_SANITIZE)
         target_compile_definitions(test_helpers PRIVATE CSZ_SANITIZED)
     endif()
@@ -76,7 +79,7 @@ endif()
 # The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run on
 # every machine: every CUDA thread is a fiber, and whose turn it is between barriers is drawn by lot.  `make test`
 # runs a part of the cases, enough for every path, under the sanitizers; `make soak` runs all of them without.
-# emulated_api is tests/gpu_api.c on top of the kernels: interface and backend are built once more for it and its
+# emulated_api is tests/gpu/gpu_api.c on top of the kernels: interface and backend are built once more for it and its
 # like, with tests/emu/emu_runtime.c in place of runtime.cu.
 option(CSZ_TEST_EMULATED "Build the tests of the kernels on the emulated GPU" ON)
 include(CheckLanguage)
@@ -113,8 +116,8 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
     endfunction()
     csz_add_emulated(emulated_compress tests/emu/test_cuda_compress.cpp)
     csz_add_emulated(emulated_decompress tests/emu/test_cuda_decompress.cpp tests/emu/decoding.cpp tests/emu/decoding_forms.cpp)
-    csz_add_emulated(emulated_pyramid tests/emu/test_cuda_pyramid.cpp tests/emu/host.c tests/reseal.c)
-    target_include_directories(emulated_pyramid PRIVATE tests)
+    csz_add_emulated(emulated_pyramid tests/emu/test_cuda_pyramid.cpp tests/emu/host.c tests/support/reseal.c)
+    target_include_directories(emulated_pyramid PRIVATE tests/support)
     csz_add_emulated(emulated_tree tests/emu/test_cuda_tree.cpp)
     if(CSZ_SANITIZE)
         set(emulated_label unit)
@@ -135,10 +138,10 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
              "${CMAKE_CURRENT_SOURCE_DIR}/src/analyze/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
         add_library(emulated_interface OBJECT ${api_sources} tests/emu/emu_runtime.c)
         csz_emulated_flags(emulated_interface)
-        csz_add_emulated(emulated_api tests/gpu_api.c ${device_source} $<TARGET_OBJECTS:test_helpers>
+        csz_add_emulated(emulated_api tests/gpu/gpu_api.c ${device_source} $<TARGET_OBJECTS:test_helpers>
                          $<TARGET_OBJECTS:emulated_interface>)
         csz_register(emulated_api ${emulated_label} 600 COMMAND emulated_api)
-        target_include_directories(emulated_api PRIVATE tests)
+        target_include_directories(emulated_api PRIVATE tests/support)
         target_compile_definitions(emulated_api PRIVATE ${api_rounds})
         target_link_libraries(emulated_api PRIVATE Cmocka::Cmocka)
         foreach(name IN ITEMS emulated_interface emulated_api)
@@ -152,18 +155,18 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
 endif()
 
 if(TARGET csz)
-    set(command_tests cli_test many_test)
+    set(command_tests command/cli_test command/many_test)
     if(NOT CSZ_SANITIZE) # most of its time is Python's; test_damage and the fuzz targets have the decoder sanitized
-        list(APPEND command_tests format_test)
+        list(APPEND command_tests format/format_test)
     endif()
-    foreach(name IN LISTS command_tests)
-        if(EXISTS "${tests_dir}/${name}.sh")
-            csz_register(${name} unit 300 COMMAND "${tests_dir}/${name}.sh" $<TARGET_FILE:csz>)
-            # A leak check takes seconds a process on some machines, and these scripts start hundreds.
-            set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
-        endif()
+    foreach(script IN LISTS command_tests)
+        get_filename_component(name "${script}" NAME)
+        csz_register(${name} unit 300 COMMAND "${tests_dir}/${script}.sh" $<TARGET_FILE:csz>)
+        # A leak check takes seconds a process on some machines, and these scripts start hundreds.
+        set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
     endforeach()
-    file(GLOB soak_scripts CONFIGURE_DEPENDS "${tests_dir}/soak_*.sh")
+    file(GLOB soak_scripts CONFIGURE_DEPENDS "${tests_dir}/determinism/soak_*.sh" "${tests_dir}/package/soak_*.sh"
+         "${tests_dir}/python/soak_*.sh")
     foreach(script IN LISTS soak_scripts)
         get_filename_component(name "${script}" NAME_WE)
         csz_register(${name} soak 7200 COMMAND "${script}" $<TARGET_FILE:csz>)

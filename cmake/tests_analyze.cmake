@@ -4,7 +4,7 @@
 # fields to tables, on tiny fields and without the clock's patience.  Both are left to the plain build: they are programs of the bench.
 if(NOT CSZ_SANITIZE)
     csz_register(fields unit 120 COMMAND csz-fields check "${CMAKE_CURRENT_SOURCE_DIR}/bench/fields/checksums.txt" --scale tiny)
-    csz_register(evaluation unit 300 COMMAND "${tests_dir}/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
+    csz_register(evaluation unit 300 COMMAND "${tests_dir}/tools/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
 endif()
 
 # It compares times, of which other work at the same moment would take its share.
@@ -17,9 +17,9 @@ if(TARGET csz AND NOT CSZ_SANITIZE AND NOT CSZ_HAVE_CUDA AND CSZ_LINKS_AS_NEEDED
     csz_register(command_start unit 30 COMMAND sh -c "! \"$1\" -d \"$2\" | grep NEEDED | grep -v 'libc[.]\\|ld-'" sh "${CMAKE_READELF}" $<TARGET_FILE:csz>)
 endif()
 
-# tests/gpu_quality.c on the emulated kernels, built as emulated_api is.
+# tests/gpu/gpu_quality.c on the emulated kernels, built as emulated_api is.
 if(TARGET emulated_api)
-    csz_add_emulated(emulated_quality tests/gpu_quality.c ${device_source} $<TARGET_OBJECTS:test_helpers>
+    csz_add_emulated(emulated_quality tests/gpu/gpu_quality.c ${device_source} $<TARGET_OBJECTS:test_helpers>
                      $<TARGET_OBJECTS:emulated_interface>)
     csz_register(emulated_quality ${emulated_label} 600 COMMAND emulated_quality)
     foreach(property IN ITEMS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES)

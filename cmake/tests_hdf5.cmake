@@ -2,7 +2,7 @@
 #
 # Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial HDF5 and, where
 # it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python packages that people use.  And of what is
-# installed, packaged and documented: install_test.sh, spack_test.py, docs_test.py.
+# installed, packaged and documented: tests/package, tests/docs.
 set(plugin_environment "HDF5_PLUGIN_PATH=${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins;ASAN_OPTIONS=detect_leaks=0")
 
 function(csz_add_hdf5_test name)
@@ -49,14 +49,14 @@ if(TARGET csz)
 
     # What the documentation shows.
     if(NOT CSZ_SANITIZE) # which ordinary programs cannot link, nor load
-        csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs_test.py" "${CMAKE_CURRENT_BINARY_DIR}" "${plugin_folder}")
+        csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs/docs_test.py" "${CMAKE_CURRENT_BINARY_DIR}" "${plugin_folder}")
     endif()
 endif()
 
 if(NOT CSZ_SANITIZE)
-    csz_register(spack_test unit 120 COMMAND "${tests_dir}/spack_test.py")
-    csz_register(report_test unit 300 COMMAND "${tests_dir}/report_test.sh" "${CMAKE_CURRENT_BINARY_DIR}")
-    csz_register(build_test unit 300 COMMAND "${tests_dir}/build_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
+    csz_register(spack_test unit 120 COMMAND "${tests_dir}/package/spack_test.py")
+    csz_register(report_test unit 300 COMMAND "${tests_dir}/tools/report_test.sh" "${CMAKE_CURRENT_BINARY_DIR}")
+    csz_register(build_test unit 300 COMMAND "${tests_dir}/package/build_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
 endif()
-csz_register(install_test unit 600 COMMAND "${tests_dir}/install_test.sh" "${CMAKE_CURRENT_BINARY_DIR}"
+csz_register(install_test unit 600 COMMAND "${tests_dir}/package/install_test.sh" "${CMAKE_CURRENT_BINARY_DIR}"
              "${CMAKE_CURRENT_SOURCE_DIR}" "${CSZ_SANITIZE}")

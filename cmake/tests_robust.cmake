@@ -8,8 +8,8 @@ if(TARGET soak_exhaustive AND NOT CSZ_SANITIZE)
 endif()
 
 if(NOT CSZ_SANITIZE) # they compile what they need themselves
-    csz_register(flags_test unit 60 COMMAND "${tests_dir}/flags_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
-    csz_register(bound_test unit 300 COMMAND "${tests_dir}/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
+    csz_register(flags_test unit 60 COMMAND "${tests_dir}/determinism/flags_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
+    csz_register(bound_test unit 300 COMMAND "${tests_dir}/determinism/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
 endif()
 
 if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
@@ -24,7 +24,7 @@ if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
     if(TARGET h5csz)
         list(APPEND isa_libraries $<TARGET_FILE:h5csz>)
     endif()
-    csz_register(isa_test unit 60 COMMAND "${tests_dir}/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects}
+    csz_register(isa_test unit 60 COMMAND "${tests_dir}/determinism/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects}
                  --libraries ${isa_libraries} COMMAND_EXPAND_LISTS)
 endif()
 
@@ -46,9 +46,9 @@ if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
     check_c_source_compiles("int main(void) { return 0; }" CSZ_HAVE_TSAN)
     unset(CMAKE_REQUIRED_FLAGS)
     if(CSZ_HAVE_TSAN)
-        add_executable(tsan_concurrency tests/test_concurrency.c ${helper_sources} ${core_sources} ${tile_sources}
+        add_executable(tsan_concurrency tests/api/test_concurrency.c ${helper_sources} ${core_sources} ${tile_sources}
                        ${interface_sources})
-        target_include_directories(tsan_concurrency PRIVATE include src tests)
+        target_include_directories(tsan_concurrency PRIVATE include src tests/support)
         target_compile_definitions(tsan_concurrency PRIVATE CSZ_TESTS_DIR="${tests_dir}")
         target_compile_options(tsan_concurrency PRIVATE -fsanitize=thread -O1)
         target_link_options(tsan_concurrency PRIVATE -fsanitize=thread)
@@ -66,24 +66,24 @@ if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
 endif()
 
 if(TARGET csz)
-    add_library(fault_shim MODULE tests/faults/shim.c)
+    add_library(fault_shim MODULE tests/command/fault_shim.c)
     set_target_properties(fault_shim PROPERTIES C_VISIBILITY_PRESET default)
     target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
-    csz_register(faults_test unit 1200 COMMAND "${tests_dir}/faults_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:fault_shim>)
+    csz_register(faults_test unit 1200 COMMAND "${tests_dir}/command/faults_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:fault_shim>)
     # The command with bounds resolved too large.
-    csz_add_program(csz-forged tests/forged/plan.c $<TARGET_OBJECTS:csz>)
+    csz_add_program(csz-forged tests/command/forged_plan.c $<TARGET_OBJECTS:csz>)
     target_include_directories(csz-forged PRIVATE src)
     target_link_options(csz-forged PRIVATE -Wl,--wrap=csz_plan_create)
     csz_link_cli(csz-forged)
-    csz_register(forged_test unit 300 COMMAND "${tests_dir}/forged_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:csz-forged>
+    csz_register(forged_test unit 300 COMMAND "${tests_dir}/command/forged_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:csz-forged>
                  $<TARGET_FILE:csz-generate>)
-    csz_register(kill_test unit 300 COMMAND "${tests_dir}/kill_test.sh" $<TARGET_FILE:csz> 20)
-    csz_register(soak_kills soak 3600 COMMAND "${tests_dir}/kill_test.sh" $<TARGET_FILE:csz> 200)
+    csz_register(kill_test unit 300 COMMAND "${tests_dir}/command/kill_test.sh" $<TARGET_FILE:csz> 20)
+    csz_register(soak_kills soak 3600 COMMAND "${tests_dir}/command/kill_test.sh" $<TARGET_FILE:csz> 200)
 endif()
 
 if(CSZ_HAVE_CUDA)
-    add_executable(gpu_exhaustive tests/gpu_exhaustive.cu)
-    target_include_directories(gpu_exhaustive PRIVATE src tests)
+    add_executable(gpu_exhaustive tests/gpu/gpu_exhaustive.cu)
+    target_include_directories(gpu_exhaustive PRIVATE src tests/support)
     target_link_libraries(gpu_exhaustive PRIVATE csz_static Threads::Threads m)
     set_target_properties(gpu_exhaustive PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON)
     csz_byte_flags(gpu_exhaustive)

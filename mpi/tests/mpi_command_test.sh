@@ -10,7 +10,7 @@ tests=$(realpath "$(dirname "$0")/../../tests") || exit 2
 . "$(dirname "$0")/ranks.sh"
 
 # within MIB COMMAND...: each rank, not mpirun
-within() { python3 "$tests/stream/peak.py" "$@"; }
+within() { python3 "$tests/support/peak.py" "$@"; }
 export -f within
 export tests
 cp one.csz mpi.csz

@@ -6,8 +6,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/csz_mpi_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C OMP_NUM_THREADS=1 TMPDIR=$work
-# shellcheck source=../../tests/properties.sh
-. "$tests/properties.sh"
+# shellcheck source=../../tests/support/properties.sh
+. "$tests/support/properties.sh"
 
 # Ranks beyond the cores take turns; a container's root may run them; no network is looked for.
 ranks=()

@@ -14,8 +14,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/csz_repack_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C
-# shellcheck source=tests/properties.sh
-. "$here/properties.sh"
+# shellcheck source=tests/support/properties.sh
+. "$here/support/properties.sh"
 
 for tool in ncgen ncdump h5diff h5dump h5ls; do
     command -v $tool >/dev/null || { echo "$tool is not installed"; exit 77; }

@@ -16,8 +16,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C
 unset HDF5_PLUGIN_PATH
-# shellcheck source=tests/properties.sh
-. "$here/properties.sh"
+# shellcheck source=tests/support/properties.sh
+. "$here/support/properties.sh"
 
 # ---- cd_values: arithmetic, in every build -----------------------------------------------------------
 
@@ -202,15 +202,15 @@ with open("planes.f32", "wb") as f:
 PY
     holds "compress 264 MiB in three frames" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -e 1e-3 -o planes.csz
     holds "make a dataset of them within 200 MiB" \
-        python3 "$here/stream/peak.py" 200 "$csz" decompress planes.csz -o planes.h5:/v --memory-limit 200M
+        python3 "$here/support/peak.py" 200 "$csz" decompress planes.csz -o planes.h5:/v --memory-limit 200M
     printf '      %s\n' "$(cat err.txt)"
     "$csz" decompress planes.csz -f -o planes.f32 >out.txt
     holds "and compress that, relative, within 300 MiB" \
-        python3 "$here/stream/peak.py" 300 "$csz" compress planes.h5:/v -m rel -e 1e-4 --no-metadata --memory-limit 300M -f -o limited.csz
+        python3 "$here/support/peak.py" 300 "$csz" compress planes.h5:/v -m rel -e 1e-4 --no-metadata --memory-limit 300M -f -o limited.csz
     printf '      %s\n' "$(cat err.txt)"
     holds "compress the same values, raw" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -m rel -e 1e-4 -o held.csz -f
     holds "the bytes are those" cmp held.csz limited.csz
-    holds "verify within 450 MiB" python3 "$here/stream/peak.py" 450 "$csz" verify planes.h5:/v limited.csz --memory-limit 450M
+    holds "verify within 450 MiB" python3 "$here/support/peak.py" 450 "$csz" verify planes.h5:/v limited.csz --memory-limit 450M
     # Chunks that both frames of 169 planes share: neither do all stay in memory, nor is one forgotten that is read while another is held.
     if command -v h5repack >/dev/null; then
         "$csz" decompress planes.csz --region 0:13,:,:,: -o part.h5:/v >out.txt
@@ -220,7 +220,7 @@ PY
             "$csz" compress shared.h5:/v -e 1e-2 --memory-limit 100M -f -o limited.csz 2>err.txt
             need=$(sed -n 's/.*needs \([0-9]*\) MiB of memory.*/\1/p' err.txt)
             holds "chunks of $chunk, cut by frames, within the $need MiB that a refusal names" \
-                python3 "$here/stream/peak.py" "${need:-0}" "$csz" compress shared.h5:/v -e 1e-2 --memory-limit "${need}M" -f -o limited.csz
+                python3 "$here/support/peak.py" "${need:-0}" "$csz" compress shared.h5:/v -e 1e-2 --memory-limit "${need}M" -f -o limited.csz
             printf '      %s\n' "$(cat err.txt)"
             holds "with the same bytes" cmp held.csz limited.csz
         done

@@ -12,7 +12,7 @@ skip() {
     exit 77
 }
 [ "$plugins" != none ] || skip "this build has no HDF5 plugin"
-(cd "$build" && "$here/../python_environment.sh") || exit
+(cd "$build" && "$here/../python/python_environment.sh") || exit
 python=$build/python/venv/bin/python
 "$python" -m pip install -q --no-compile pytest hypothesis || skip "pip cannot install pytest and hypothesis"
 "$python" -c 'import zarr, numcodecs, h5py, hdf5plugin' 2>/dev/null || skip "pip could not install zarr, numcodecs, h5py and hdf5plugin"

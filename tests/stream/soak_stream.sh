@@ -6,7 +6,7 @@ set -eu -o pipefail
 csz=$1
 generate=$2
 nz=${3:-9537} # of 1024 x 1024 f32: 40.0 GB
-peak_py=$(dirname "$(realpath "$0")")/peak.py
+peak_py=$(dirname "$(realpath "$0")")/../support/peak.py
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_soak_stream.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -31,7 +31,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-source = Path(__file__).resolve().parents[1]
+source = Path(__file__).resolve().parents[2]
 build = Path(sys.argv[1]).resolve()
 plugins = sys.argv[2]
 NOT_MODULES = ("plugin", "ncgen")  # among the needs of a block of Python

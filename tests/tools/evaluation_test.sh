@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL  $1" >&2; exit 1; }
 
 "$evaluate" --quick --scale tiny --out "$work/results.jsonl" 2>/dev/null || fail "csz-evaluate"
-python3 "$here/../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" || fail "tables.py"
+python3 "$here/../../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" || fail "tables.py"
 for heading in "The choice" "Predictors" "1.09" "ratio of 32" "gzip" "RLE+VLE" "Throughput" "Reconstruction" "Quality" "books" "analysis itself"; do
     grep -q "^## .*$heading" "$work/evaluation.md" || fail "no table: $heading"
 done
@@ -20,24 +20,24 @@ done
 # for the books of several modes.
 for field in hacc/xx cesm/CLDHGH cesm/SOLIN hurricane/P; do
     "$evaluate" --quick --scale small --only "$field" --out "$work/small.jsonl" 2>/dev/null || fail "csz-evaluate --only $field"
-    python3 "$here/../bench/evaluation/tables.py" "$work/small.md" "$work/small.jsonl" || fail "tables.py, $field"
+    python3 "$here/../../bench/evaluation/tables.py" "$work/small.md" "$work/small.jsonl" || fail "tables.py, $field"
     grep -q ' 3 pairs of .* more than 1% + 256 bytes on \*\*0\*\* of them' "$work/small.md" || fail "auto on $field is not within 1% + 256 bytes of the best"
 done
 
 # An analysis against compressing: warm and cold, relative and absolute, each of three bounds and all at once, one thread and two.
 "$evaluate" --share --scale tiny --only hacc/xx --out "$work/share.jsonl" 2>/dev/null || fail "csz-evaluate --share"
 [ "$(wc -l <"$work/share.jsonl")" = $((4 * 4 * 2)) ] || fail "csz-evaluate --share: not as many lines as there are cases"
-python3 "$here/../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" "$work/share.jsonl" || fail "tables.py with shares"
+python3 "$here/../../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" "$work/share.jsonl" || fail "tables.py with shares"
 grep -q '^| first call of a context, one thread, CPU time |.* of 1' "$work/evaluation.md" || fail "no table: shares"
-python3 "$here/../bench/evaluation/tables.py" --share "$work/share.jsonl" | grep -q '^| call of a warm context, one thread, CPU time, three bounds |.* of 1' || fail "tables.py --share"
-python3 "$here/../bench/evaluation/tables.py" --paper-size "$work/paper.md" "$work/results.jsonl" || fail "tables.py --paper-size"
+python3 "$here/../../bench/evaluation/tables.py" --share "$work/share.jsonl" | grep -q '^| call of a warm context, one thread, CPU time, three bounds |.* of 1' || fail "tables.py --share"
+python3 "$here/../../bench/evaluation/tables.py" --paper-size "$work/paper.md" "$work/results.jsonl" || fail "tables.py --paper-size"
 if grep -q '^## Reconstruction' "$work/paper.md"; then fail "what has one size stands among the paper's sizes"; fi
 
 # The tables of a GPU, from what csz-gpu-fields --workflows and gpu_reconstruct write.
 for workflow in huffman rle_vle auto; do
     echo '{"kind": "gpu_speed", "device": "card", "dataset": "cesm", "field": "FSDSC", "nbytes": 25920000, "bound": 0.01, "workflow": "'$workflow'", "ratio": 20.5, "compress": 321, "decompress": 654, "host_compress": 9.5, "host_decompress": 8.5}'
 done >"$work/gpu.jsonl"
-python3 "$here/../bench/evaluation/tables.py" --gpu "$work/gpu.jsonl" >"$work/gpu.md" || fail "tables.py --gpu"
+python3 "$here/../../bench/evaluation/tables.py" --gpu "$work/gpu.jsonl" >"$work/gpu.md" || fail "tables.py --gpu"
 [ "$(grep -c '| cesm/FSDSC | 26 | 0.01 | 20.5 | 321 | 654 | 20.5' "$work/gpu.md")" = 1 ] || fail "tables.py --gpu: device to device"
 [ "$(grep -c '| cesm/FSDSC | 0.01 | 9.5 / 8.5 | 9.5 / 8.5 | 9.5 / 8.5 |' "$work/gpu.md")" = 1 ] || fail "tables.py --gpu: host to host"
 

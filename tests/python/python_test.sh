@@ -8,7 +8,7 @@
 set -u
 command=$1
 library=$2
-source=$(cd "$(dirname "$0")/.." && pwd) || exit
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit
 work=$PWD/python
 venv=$work/venv
 python=$venv/bin/python
@@ -76,7 +76,7 @@ run -p test_arrays.py
 if [ "$("$python" -c 'import csz; print(csz.features()["cuda_built"])')" = True ] && ls "$work"/wheels/csz-*.whl >/dev/null 2>&1; then
     unset CSZ_LIBRARY
     echo "== a wheel with CUDA"
-    "$source/tests/cuda_wheel.sh" "$python" "$work/cuda" CSZ_BUILT_LIBRARY="$library"
+    "$source/tests/python/cuda_wheel.sh" "$python" "$work/cuda" CSZ_BUILT_LIBRARY="$library"
 else
     echo "skipped: a wheel with CUDA: this build has no CUDA backend (nvcc), or no wheel could be built"
 fi

@@ -5,7 +5,7 @@
 # library, the plugin where Debian's HDF5 looks for it.  Then, as root and where debootstrap is, installs them by apt-get into a fresh Debian and uses them there,
 # without a variable set.  Exit 77 without debhelper.
 set -u
-source=$(cd "$(dirname "$0")/.." && pwd) || exit
+source=$(cd "$(dirname "$0")/../.." && pwd) || exit
 work=$(dirname "$(realpath "${1:?usage: soak_deb.sh CSZ}")")/deb-test
 if ! command -v dh >/dev/null || ! command -v dpkg-buildpackage >/dev/null; then
     echo "skipped: debhelper or dpkg-dev is not here"

@@ -17,7 +17,7 @@ import tempfile
 import types
 from pathlib import Path
 
-source = Path(__file__).resolve().parents[1]
+source = Path(__file__).resolve().parents[2]
 recipe = source / "packaging/spack/csz/package.py"
 cmake_text = "\n".join(p.read_text() for p in (source / "CMakeLists.txt", source / "mpi/CMakeLists.txt", source / "fortran/CMakeLists.txt", *sorted((source / "cmake").glob("*.cmake"))))
 PACKAGES = {"zstd": "find_package(Zstd", "hdf5": "find_package(Hdf5Serial", "mpi": "find_package(MPI",

@@ -8,13 +8,13 @@ set -u -o pipefail
 csz=$(realpath "${1:?usage: forged_test.sh CSZ FORGED GENERATE}") || exit 2
 forged=$(realpath "${2:?usage: forged_test.sh CSZ FORGED GENERATE}") || exit 2
 generate=$(realpath "${3:?usage: forged_test.sh CSZ FORGED GENERATE}") || exit 2
-tests=$(realpath "$(dirname "$0")") || exit 2
+tests=$(realpath "$(dirname "$0")/..") || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_forged_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C TMPDIR=$work
-# shellcheck source=properties.sh
-. "$tests/properties.sh"
+# shellcheck source=tests/support/properties.sh
+. "$tests/support/properties.sh"
 
 "$generate" 20 100 80 >field || exit 2
 for bound in "abs 1e-2" "rel 1e-3" "psnr 60" "psnr 120"; do

@@ -8,16 +8,16 @@ set -u -o pipefail
 csz=$(realpath "${1:?usage: stream_test.sh CSZ GENERATE [NZ]}") || exit 2
 generate=$(realpath "${2:?usage: stream_test.sh CSZ GENERATE [NZ]}") || exit 2
 nz=${3:-64}
-tests=$(dirname "$(realpath "$0")")
+tests=$(realpath "$(dirname "$0")/..") || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_stream_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C TMPDIR=$work
-# shellcheck source=tests/properties.sh
-. "$tests/properties.sh"
+# shellcheck source=tests/support/properties.sh
+. "$tests/support/properties.sh"
 
 # within MIB COMMAND...
-within() { python3 "$tests/stream/peak.py" "$@"; }
+within() { python3 "$tests/support/peak.py" "$@"; }
 peak() { sed -n 's/^peak/      peak/p' err.txt; } # of the last one
 
 # ---- A field larger than the memory allowed ----------------------------------------------------------

@@ -7,7 +7,7 @@ set -eu
 python=$1
 folder=$2
 shift 2
-source=$(cd "$(dirname "$0")/.." && pwd)
+source=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$folder"
 rm -rf "$folder/wheels" "$folder/installed"
 env "$@" CSZ_VERSION_SUFFIX=cuda CSZ_PYTHON_BUILD="$folder/build" \

@@ -12,8 +12,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/csz_cli_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C
-# shellcheck source=tests/properties.sh
-. "$here/properties.sh"
+# shellcheck source=tests/support/properties.sh
+. "$here/../support/properties.sh"
 
 # keeps_old PATTERN NAME OUTPUT COMMAND...: the command is refused with 1, and OUTPUT holds what it held.
 keeps_old() {
@@ -542,7 +542,7 @@ bound = json.load(open("json.txt"))["bounds"][0]
 assert {p: s["nbytes"] for p, s in bound["predictors"].items()} == {p: os.path.getsize(p + ".csz") for p in ("lorenzo", "pyramid", "auto")}
 assert bound["npyramids"] == bound["nframes"] == 1'
 
-report() { python3 -S "$here/../tools/csz-report" "$@"; } # without site-packages: no matplotlib
+report() { python3 -S "$here/../../tools/csz-report" "$@"; } # without site-packages: no matplotlib
 holds "csz-report --help needs no library" report --help
 same_text "csz-report tells its version" "csz-report $("$csz" --version | grep -o -m1 '[0-9][0-9.]*')" "$(report --version)"
 echo '{"command": "analyze"}' >lacking.json

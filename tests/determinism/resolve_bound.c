@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * resolve.c: csz_bound_resolve behind standard input: a mode and the bits of bound, min and max a line,
- * and a line of the result's bits for each.  tests/bound_test.py compiles it in many ways and checks what
+ * and a line of the result's bits for each.  bound_test.py compiles it in many ways and checks what
  * it says.
  */
 #include <inttypes.h>

@@ -133,7 +133,7 @@ def main():
                 print(f"skip  {name}: not here")
                 continue
             program = os.path.join(work, "resolve")
-            files = ["-I", os.path.join(source, "src"), os.path.join(source, "tests/bound/resolve.c"), "-o", program]
+            files = ["-I", os.path.join(source, "src"), os.path.join(source, "tests/determinism/resolve_bound.c"), "-o", program]
             subprocess.run(command + files, check=True)
             ran = subprocess.run([program], input=lines, capture_output=True, text=True)
             results = ran.stdout.split()

@@ -6,7 +6,7 @@
 # 1, 2, 7 and 64 threads.  On x86-64 every instruction set of the build runs too, and under qemu-user on processors that lack the others.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds (default: a temporary one); DETERMINISM_REFERENCE: sums of
 # another machine to compare with; DETERMINISM_ONLY: a part of the names of the builds wanted.  Exit status: 0 all alike, 1 not.
 set -u
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${DETERMINISM_OUT:-$(mktemp -d)}
 [ -n "${DETERMINISM_OUT-}" ] || trap 'rm -rf "$out"' EXIT
 mkdir -p "$out"
@@ -31,10 +31,10 @@ variant() {
     fi
     for program in sums test_golden; do
         source=$root/tests/determinism/sums.c
-        [ $program = sums ] || source=$root/tests/test_golden.c
+        [ $program = sums ] || source=$root/tests/api/test_golden.c
         # shellcheck disable=SC2086 # flags
         if ! "$compiler" -std=c11 -O1 -D_GNU_SOURCE= -DCSZ_TESTS_DIR="\"$root/tests\"" -ffp-contract=off -I "$root/tests/determinism" \
-            -I "$root/tests" -I "$root/include" -I "$root/src" $link_flags "$source" "$root/tests/support.c" "$dir/libcsz.a" -lm -pthread \
+            -I "$root/tests/support" -I "$root/include" -I "$root/src" $link_flags "$source" "$root/tests/support/support.c" "$dir/libcsz.a" -lm -pthread \
             -o "$dir/$program" >>"$dir/log" 2>&1; then
             tail -n 20 "$dir/log"
             echo "$name: $program does not build"

@@ -11,8 +11,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/csz_many_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export LC_ALL=C
-# shellcheck source=tests/properties.sh
-. "$here/properties.sh"
+# shellcheck source=tests/support/properties.sh
+. "$here/../support/properties.sh"
 
 # ends STATUS NAME COMMAND...: the command ends with that status, whatever it says.
 ends() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_no_device.c: where there is no GPU, or no CUDA in the build, the calls of csz_cuda.h say so and touch
- * nothing.  Where there is one tests/gpu_api.c takes over.
+ * nothing.  Where there is one tests/gpu/gpu_api.c takes over.
  */
 #include "support.h"
 

@@ -18,7 +18,7 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-source = Path(__file__).resolve().parents[1]
+source = Path(__file__).resolve().parents[2]
 text = (source / "packaging/conda/recipe.yaml").read_text()
 failures = 0
 
