@@ -258,14 +258,16 @@ done <cases.txt
 # Decodes all archives in one process, and notes what they made the decoder do.
 cat >decode_all.py <<'PYTHON'
 import os
-import decode_format as decoder
+
+from decoder import archive, books, frame, pyramid, record
+from decoder.bits import Refused
 
 MODES = "constant M Q P S rle rle+vle raw fill sparse exact".split()
 BOOKS = "S PV PE QV QE MV ME W RV RL".split()
 met = set()
 
 def watch(owner, name, notes):
-    """Wraps a function of the decoder so that notes(arguments) are added to what was met."""
+    """Wraps a function that the module `owner` calls, so that notes(arguments) are added to what was met."""
     original = getattr(owner, name)
     def watched(*arguments):
         met.update(notes(*arguments))
@@ -278,29 +280,28 @@ def note_quanta(tile, _, record, first):
             f"bitmap {first >> 7 & 1} of mode {MODES[first & 15]}"}
 
 def note_record(tile, _, words):
-    kind = "lattice" if isinstance(tile, decoder.LatticeTile) and tile.lattice.coarser else "field"
+    kind = "lattice" if isinstance(tile, pyramid.LatticeTile) and tile.lattice.coarser else "field"
     mode = MODES[words[0] & 15] if words else "none"
     return {f"mode {mode} f64 {tile.is_f64}", f"{kind} {mode}"}
 
 def note_exact(tile, record, first):
     return {f"exact groups {first >> 4 & 3}", f"exact bitmap {first >> 9 & 1}", f"exact order {first >> 30} of rank {tile.rank}"}
 
-watch(decoder, "decode_record", note_record)
-watch(decoder, "decode_exact", note_exact)
-watch(decoder, "decode_quanta", note_quanta)
-watch(decoder, "Pyramid", lambda header, first, tiles, tuning: {f"tuning {tuning}"})
-watch(decoder, "unit_mask", lambda unit_class, *_: {f"unit of class {unit_class}"})
-watch(decoder, "decode_frame", lambda *arguments: {f"frame {arguments[3]}"})
-watch(decoder.Books, "table", lambda books, book:
-      {f"book {BOOKS[book]} {'explicit' if book in books.explicit else 'built in'}"})
+watch(frame, "decode_record", note_record)
+watch(record, "decode_exact", note_exact)
+watch(record, "decode_quanta", note_quanta)
+watch(frame, "Pyramid", lambda header, first, tiles, tuning: {f"tuning {tuning}"})
+watch(record, "unit_mask", lambda unit_class, *_: {f"unit of class {unit_class}"})
+watch(archive, "decode_frame", lambda *arguments: {f"frame {arguments[3]}"})
+watch(books.Books, "table", lambda of_frame, book:
+      {f"book {BOOKS[book]} {'explicit' if book in of_frame.explicit else 'built in'}"})
 
 for number in range(1, 1 + sum(1 for _ in open("cases.txt"))):
     if not os.path.exists(f"{number}.csz"):
         continue
-    archive = open(f"{number}.csz", "rb").read()
     try:
-        field = decoder.decode(archive)
-    except decoder.Refused as error:
+        field = archive.decode(open(f"{number}.csz", "rb").read())
+    except Refused as error:
         print(error, file=open(f"{number}.err", "w"))
         continue
     open(f"{number}.py", "wb").write(field)
@@ -320,15 +321,15 @@ wanted |= {f"book {book} {kind}" for book in BOOKS for kind in ("explicit", "bui
 print(*sorted(wanted - met), sep=", ", end="", file=open("not_met.txt", "w"))
 
 # One bit of each word, in turn, of a small archive with masks; and all that is left when its end is cut off.
-archive = open("small.csz", "rb").read()
-damaged = [archive[:i] + bytes([archive[i] ^ 1 << i // 4 % 8]) + archive[i + 1:] for i in range(0, len(archive), 4)]
-damaged += [archive[:n] for n in range(len(archive))] + [archive + bytes(4), archive + bytes(8)]
+small = open("small.csz", "rb").read()
+damaged = [small[:i] + bytes([small[i] ^ 1 << i // 4 % 8]) + small[i + 1:] for i in range(0, len(small), 4)]
+damaged += [small[:n] for n in range(len(small))] + [small + bytes(4), small + bytes(8)]
 with open("taken.txt", "w") as taken:
     for i, copy in enumerate(damaged):
         try:
-            decoder.decode(copy)
+            archive.decode(copy)
             print(f"damage {i} of {len(damaged)} was not noticed", file=taken)
-        except decoder.Refused:
+        except Refused:
             pass
 PYTHON
 small=$(grep -n '^special  f32 9000' cases.txt | cut -d: -f1)
