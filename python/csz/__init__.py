@@ -14,7 +14,6 @@ Arrays of CuPy and PyTorch stay on the GPU.  For Zarr see :mod:`csz.zarr` (forma
 from ._analysis import Analysis, Madogram, Statistics, analyze
 from ._api import (
     Comparison,
-    Info,
     absolute_bound,
     check,
     compare,
@@ -22,7 +21,6 @@ from ._api import (
     decompress,
     features,
     info,
-    value_range,
 )
 from ._errors import (
     ArchiveError,
@@ -48,7 +46,9 @@ from ._errors import (
     VersionError,
     ZstdError,
 )
+from ._info import Info
 from ._library import free_scratch, version as __version__
+from ._ranges import value_range
 
 __all__ = [
     "Analysis",

@@ -9,7 +9,7 @@ from typing import Any, Sequence, TypeVar, overload
 
 import numpy as np
 
-from . import _api, _arrays, _cuda, _errors, _library
+from . import _arguments, _arrays, _cuda, _errors, _library
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def analyze(
     pwr: None = None,
     floor: None = None,
     fill: float | None = None,
-    predictor: _api.Predictor = "auto",
+    predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> list[Analysis]: ...
@@ -186,7 +186,7 @@ def analyze(
     pwr: float | None = None,
     floor: float | None = None,
     fill: float | None = None,
-    predictor: _api.Predictor = "auto",
+    predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> Analysis: ...
@@ -200,7 +200,7 @@ def analyze(
     pwr: Sequence[float] | None = None,
     floor: float | None = None,
     fill: float | None = None,
-    predictor: _api.Predictor = "auto",
+    predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> list[Analysis]: ...
@@ -213,7 +213,7 @@ def analyze(
     pwr: float | Sequence[float] | None = None,
     floor: float | None = None,
     fill: float | None = None,
-    predictor: _api.Predictor = "auto",
+    predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
 ) -> Analysis | list[Analysis]:
@@ -231,16 +231,16 @@ def analyze(
         raise _errors.BoundError("give at most one of abs=, rel=, psnr= and pwr=")
     ((mode, value),) = given.items()
     one_by_one: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
-    bounds = [_api.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
+    bounds = [_arguments.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
     if not bounds:
         return []
     source = _arrays.view_field(array, fill)
-    options = _api._options("cpu" if source.device is None else "auto", threads, fill)
+    options = _arguments.base_options("cpu" if source.device is None else "auto", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
-    options.floor = _api.floor_of(floor, mode)
-    options.predictor = _api._choice("predictor", predictor, _library.PREDICTORS)
-    _api.check_fill(fill, source)
-    field = _api._field(source)
+    options.floor = _arguments.floor_of(floor, mode)
+    options.predictor = _arguments.choice_of("predictor", predictor, _library.PREDICTORS)
+    _arguments.check_fill(fill, source)
+    field = _arguments.field_of(source)
     raw = (_library.Analysis * len(bounds))()
     status = _cuda.call(
         _library.lib.csz_analyze, source.device, (source.stream,),

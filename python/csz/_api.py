@@ -6,23 +6,18 @@ from __future__ import annotations
 import ctypes as c
 import math
 import mmap
-import operator
-import sys
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from types import FrameType
-from typing import Any, Callable, Iterator, Literal, Mapping, Sequence, TypedDict, TypeVar, Union, overload
+from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
-from . import _arrays, _cuda, _errors, _library, _metadata
-from ._library import BACKENDS, BOUND_MODES, DTYPES, MAX_NDIM, PREDICTORS, WORKFLOWS, check as _check, lib
+from . import _arguments, _arrays, _cuda, _errors, _library, _metadata, _ranges, _shapes, _warnings
+from ._arguments import Backend, Fill, Predictor, Workflow, check_fill, named_fill
+from ._info import Info, inspect, level_shape
+from ._library import BOUND_MODES, DTYPES, MAX_NDIM, check as _check, lib
 
-Workflow = Literal["auto", "huffman", "rle", "rle+vle"]
-Predictor = Literal["lorenzo", "pyramid", "auto"]
-Backend = Literal["auto", "cpu", "cuda"]
-Fill = Union[float, Literal["none"], None]
 HostArray = Union["np.ndarray[Any, Any]", Sequence[float], Sequence[Sequence[float]], float]
 HostBuffer = Union[bytes, bytearray, memoryview, mmap.mmap, "np.ndarray[Any, Any]"]
 Out = TypeVar("Out")
@@ -37,48 +32,6 @@ class Features(TypedDict):
     cpu_isa: str
     cuda_built: bool
     cuda_available: bool
-
-
-@dataclass(frozen=True)
-class Info:
-    """What an archive says of itself; see :func:`info`."""
-
-    shape: tuple[int, ...]
-    """Dims of the field, slowest first: 1 to 4 of them."""
-    dtype: np.dtype[Any]
-    mode: str
-    """Which bound was given: abs, rel, psnr or pwr; or exact."""
-    bound: float
-    """The bound as given."""
-    bound_abs: float
-    """What no finite value differs by more than; 0 means exact.  NaN with pwr, where that depends on the value."""
-    workflow: str
-    fill: float | None
-    """The value that stands for missing ones, where one was given."""
-    zstd: bool
-    format_version: int
-    size: int
-    nbytes: int
-    """Bytes of the field."""
-    nbytes_archive: int
-    frames: int
-    tiles: int
-    tile_shape: tuple[int, ...]
-    levels: int
-    """Levels of resolution, the field's own included; 1 means that there are no previews."""
-    name: str | None = None
-    """What the field is called, where the archive says so."""
-    dims: tuple[str, ...] | None = None
-    """Names of the dims, slowest first, where the archive has them."""
-    floor: float | None = None
-    """The absolute error that values may have besides a pointwise bound, where one was given."""
-    attrs: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes: text, lists of text, NumPy scalars and arrays."""
-
-    @property
-    def ratio(self) -> float:
-        """Bytes of the field over bytes of the archive."""
-        return self.nbytes / self.nbytes_archive
 
 
 @dataclass(frozen=True)
@@ -104,221 +57,6 @@ class Comparison:
     def __bool__(self) -> bool:
         """True where nothing is violated."""
         return self.violations == 0
-
-
-# ---- Arguments -----------------------------------------------------------------------------------------------------------
-
-
-def _choice(name: str, value: str, names: Sequence[str]) -> int:
-    try:
-        return names.index(value)
-    except ValueError:
-        raise _errors.ArgumentError(f"{name} is one of {', '.join(names)}, not {value!r}") from None
-
-
-def _shown(value: Any) -> str:
-    """How a message shows what it refuses: in a few words, however large."""
-    if getattr(value, "shape", ()):
-        return f"an array of {value.dtype}"
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _integer(name: str, value: Any, least: int, most: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise _errors.ArgumentError(f"{name} is a whole number, not {value!r}") from None
-    if not least <= number <= most:
-        raise _errors.ArgumentError(f"{name} lies between {least} and {most}, not {number}")
-    return number
-
-
-def _number(name: str, value: Any, kind: type[_errors.Error] = _errors.ArgumentError) -> float:
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise kind(f"{name} is a number, not {_shown(value)}") from None
-
-
-def bound_of(abs: float | None, rel: float | None, psnr: float | None, pwr: float | None = None) -> tuple[str, float]:
-    """The one bound given, as a mode and a number."""
-    given = [(mode, value) for mode, value in zip(BOUND_MODES, (abs, rel, psnr, pwr)) if value is not None]
-    if len(given) != 1:
-        raise _errors.BoundError("give exactly one of abs=, rel=, psnr= and pwr=")
-    mode, value = given[0]
-    number = _number(mode, value, _errors.BoundError)
-    if not 0 < number < math.inf:
-        raise _errors.BoundError(f"{mode} is a positive finite number, not {value!r}")
-    if mode == "pwr" and number >= 1:
-        raise _errors.BoundError(f"pwr is a number below 1, not {value!r}")
-    return mode, number
-
-
-def floor_of(floor: float | None, mode: str) -> float:
-    """The absolute error that values may have besides a pointwise bound, or 0."""
-    if floor is None:
-        return 0.0
-    number = _number("floor", floor, _errors.BoundError)
-    if mode != "pwr" or not 0 < number < math.inf:
-        raise _errors.BoundError(f"floor is a positive finite number beside pwr=, not {floor!r}")
-    return number
-
-
-def check_exact(workflow: str, predictor: str) -> None:
-    """What exact=True leaves no choice of."""
-    if workflow != "auto":
-        raise _errors.ArgumentError(f"exact=True has one way to code values; leave out workflow={workflow!r}")
-    if predictor == "pyramid":
-        raise _errors.ArgumentError("exact=True cannot interpolate; leave out predictor='pyramid'")
-
-
-def _bound_or_target(
-    abs: float | None, rel: float | None, psnr: float | None, pwr: float | None, ratio: float | None, size: int | None, exact: bool = False
-) -> tuple[int, float]:
-    """The one bound or target given, as the number of its mode and its own."""
-    if exact:
-        if any(value is not None for value in (abs, rel, psnr, pwr, ratio, size)):
-            raise _errors.BoundError("exact=True keeps every bit; give no bound and no target with it")
-        return _library.EXACT, 0.0
-    targets = [(mode, value) for mode, value in (("ratio", ratio), ("size", size)) if value is not None]
-    if not targets and sum(value is not None for value in (abs, rel, psnr, pwr)) == 1:
-        mode, bound = bound_of(abs, rel, psnr, pwr)
-        return BOUND_MODES.index(mode), bound
-    if len(targets) != 1 or any(value is not None for value in (abs, rel, psnr, pwr)):
-        raise _errors.BoundError("give exactly one of abs=, rel=, psnr=, pwr=, ratio=, size= and exact=True")
-    mode, value = targets[0]
-    number = _number(mode, value, _errors.BoundError)
-    if not 0 < number < math.inf:
-        raise _errors.BoundError(f"{mode} is a positive finite number, not {value!r}")
-    return _library.TARGETS[mode], number
-
-
-def _compressing(status: int, device: int | None, nbytes: int) -> str:
-    """What was done, for an error; of a target that cannot be reached how near it was."""
-    target = _library.Target()
-    if status != _errors.TargetError.status:
-        return "compressing"
-    lib.csz_context_target(_library.context(device).handle, c.byref(target), c.sizeof(target))
-    return (
-        f"compressing to {target.nbytes_wanted} bytes (with a bound as large as the range, {target.bound:.6g}, "
-        f"there are {target.nbytes}, ratio {nbytes / target.nbytes:.2f})"
-    )
-
-
-def _machine(options: _library.Options | _library.DecompressOptions, backend: str, threads: int) -> None:
-    """Sets what options of compressing and of decompressing have in common."""
-    options.backend = _choice("backend", backend, BACKENDS)
-    if options.backend == _library.CUDA:
-        _cuda.require()
-    options.threads = _integer("threads", threads, 0, 2**31 - 1)
-
-
-def _decompress_options(backend: str, threads: int, memory_limit: int | None) -> _library.DecompressOptions:
-    options = _library.DecompressOptions()
-    lib.csz_decompress_options_init_sized(c.byref(options), c.sizeof(options))
-    _machine(options, backend, threads)
-    options.memory_limit = _limit(memory_limit)
-    return options
-
-
-def _options(backend: str, threads: int, fill: float | None = None) -> _library.Options:
-    options = _library.Options()
-    lib.csz_options_init_sized(c.byref(options), c.sizeof(options))
-    _machine(options, backend, threads)
-    if fill is not None:
-        options.has_fill = 1
-        options.fill = _number("fill", fill)
-    return options
-
-
-_FLOAT32_END = float.fromhex("0x1.ffffffp127")  # the largest float32 and half a step: from here on numbers round to infinity
-
-
-def check_fill(fill: float | None, view: _arrays.View) -> None:
-    """Refuses a fill value that becomes infinite in the array's type."""
-    if fill is not None and view.dtype.itemsize == 4 and _FLOAT32_END <= math.fabs(fill) < math.inf:
-        raise _errors.ArgumentError(f"fill {fill!r} does not fit float32: give the value as it stands in the array")
-
-
-def named_fill(fill: Fill) -> float | None:
-    """The fill value, None where there is none, whether it was left out or said."""
-    return None if isinstance(fill, str) and fill == "none" else fill
-
-
-def outside() -> tuple[str, int]:
-    """File and line of the nearest caller outside this package and those that call it as a codec."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _WITHIN:
-        frame = frame.f_back
-    assert frame is not None
-    return frame.f_code.co_filename, frame.f_lineno
-
-
-_WITHIN = {"csz", "zarr", "numcodecs", "dataclasses", "asyncio", "concurrent", "threading"}
-
-
-def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any], where: tuple[str, int] | None = None) -> bool:
-    """Warns of values that look like fill values, unless none is said to be one.  ``where``: the line to blame, by default the caller's."""
-    if not suspect.found or isinstance(fill, str):
-        return False
-    text, other = (str(dtype.type(value)).replace("+", "") for value in (suspect.value, suspect.other))
-    also = f" and {other} in about {100 * suspect.other_share:.3g}%" if suspect.found > 1 else ""
-    if suspect.found > 2:
-        also = f",{also[4:]} and more such numbers in some"
-    advice = f"give fill={text} if it marks missing values, or fill='none' if it is data"
-    if suspect.found > 1:
-        advice = "make them one and give that as fill if they mark missing values, or give fill='none' if they are data"
-    warnings.warn_explicit(
-        f"{text} stands in about {100 * suspect.share:.3g}%{also} of the values, far outside the others "
-        f"({suspect.low:.4g} to {suspect.high:.4g}): {advice}",
-        _errors.FillWarning,
-        *(outside() if where is None else where),
-    )
-    return True
-
-
-def fold(shape: Sequence[int]) -> tuple[int, ...]:
-    """The dims an archive stores for a shape: of more than four the slowest become one, and none become (1,)."""
-    shape = tuple(shape)
-    extra = max(len(shape) - MAX_NDIM, 0)
-    return (math.prod(shape[: extra + 1]), *shape[extra + 1 :]) if shape else (1,)
-
-
-def _field(view: _arrays.View) -> _library.Field:
-    dims = fold(view.shape)
-    if max(dims) >= 2**64:
-        raise _errors.DimsError(f"the shape {view.shape} holds more than 2**56 elements")
-    return _library.Field(DTYPES.index(view.dtype.name), len(dims), (c.c_uint64 * MAX_NDIM)(*dims))
-
-
-_WORTH_A_GPU = 32 << 20  # bytes from which AUTO takes the GPU for data on the host; see csz.h
-
-
-def _device(options: _library.Options | _library.DecompressOptions, *views: _arrays.View) -> int | None:
-    """The device that a call runs on, None where it cannot need one."""
-    devices = {view.device for view in views if view.device is not None}
-    if len(devices) > 1:
-        raise _errors.ArgumentError(f"the arrays lie on different devices: {sorted(devices)}")
-    if devices:
-        if options.backend == _library.CPU:
-            raise _errors.ArgumentError("backend='cpu' cannot reach an array on the GPU: leave backend out, or move the array to the host")
-        return devices.pop()
-    if options.backend == BACKENDS.index("auto") and all(view.nbytes < _WORTH_A_GPU for view in views):
-        options.backend = _library.CPU  # what the library would choose, without starting CUDA to find out
-    if options.backend == _library.CPU or not _cuda.usable():
-        return None
-    return _cuda.current_device()
-
-
-def _host_copy(view: _arrays.View) -> _arrays.View:
-    """The view itself, or its bytes on the host."""
-    if view.device is None:
-        return view
-    data = np.frombuffer(_cuda.read(view.device, view.stream, view.pointer, view.nbytes), dtype=view.dtype)
-    return _arrays._view_numpy(data.reshape(view.shape))
 
 
 # ---- Compress ------------------------------------------------------------------------------------------------------------
@@ -433,63 +171,10 @@ def compress(
         threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
-    _warn_of_bound(array, abs, rel, psnr, fill)
-    if not _arrays.is_device(array) and _starts_as_archive(array):
-        warnings.warn_explicit("the array holds the bytes of an archive, compressed as numbers: give those to csz.decompress", UserWarning, *outside())
+    _warnings.warn_of_bound(array, abs, rel, psnr, fill)
+    if not _arrays.is_device(array) and _warnings.starts_as_archive(array):
+        warnings.warn_explicit("the array holds the bytes of an archive, compressed as numbers: give those to csz.decompress", UserWarning, *_warnings.outside())
     return archive
-
-
-def _starts_as_archive(array: Any) -> bool:
-    start, info = _arrays.as_numpy(array).flat[: _library.HEADER_MAX_NBYTES].tobytes(), _library.Info()
-    return bool(lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(start), c.c_void_p), len(start)) == 0)
-
-
-def _warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float | None, fill: Fill) -> None:
-    """Warns of a bound so large, from half the range on, that all values may come back as one."""
-    share = rel if rel is not None else 0 if psnr is None else 10 ** (-psnr / 20)
-    if share >= 0.5:
-        text = f"rel={rel:g} allows errors of {rel:g} times the range" if rel is not None else f"psnr={psnr:g} allows errors of {share:.3g} times the range"
-    elif abs is not None and hasattr(array, "shape") and not _arrays.is_device(array):
-        # First of some values: to look at all takes as long as compressing.
-        few = array[tuple(slice(None, None, max(1, n // 16)) for n in array.shape)]
-        limits = _range_of(few, named_fill(fill))
-        if limits is not None and limits[0] < limits[1] and 2 * abs >= limits[1] - limits[0]:
-            limits = _range_of(array, named_fill(fill))
-        if limits is None or limits[0] == limits[1] or 2 * abs < limits[1] - limits[0]:
-            return
-        text = f"abs={abs:g} exceeds {'' if abs >= limits[1] - limits[0] else 'half of '}what the values span, {limits[1] - limits[0]:.4g}"
-    else:
-        return
-    warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else 'smaller bound'}", UserWarning, *outside())
-
-
-def compress_options(
-    abs: float | None = None,
-    rel: float | None = None,
-    psnr: float | None = None,
-    fill: float | None = None,
-    pwr: float | None = None,
-    floor: float | None = None,
-    ratio: float | None = None,
-    size: int | None = None,
-    exact: bool = False,
-    workflow: str = "auto",
-    predictor: str = "lorenzo",
-    backend: str = "auto",
-    threads: int = 0,
-    zstd: int = 0,
-) -> _library.Options:
-    """Checked options, without metadata."""
-    mode, bound = _bound_or_target(abs, rel, psnr, pwr, ratio, size, exact)
-    options = _options(backend, threads, fill)
-    options.bound_mode, options.bound = mode, bound
-    options.floor = floor_of(floor, "pwr" if pwr is not None else "")
-    options.workflow = _choice("workflow", workflow, WORKFLOWS)
-    options.predictor = _choice("predictor", predictor, PREDICTORS)
-    if exact:
-        check_exact(workflow, predictor)
-    options.zstd_level = _integer("zstd", zstd, 0, 22)
-    return options
 
 
 def compress_quietly(
@@ -516,11 +201,11 @@ def compress_quietly(
 ) -> tuple[Any, Callable[..., bool]]:
     """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
     named = named_fill(fill)
-    options = compress_options(abs, rel, psnr, named, pwr, floor, ratio, size, exact, workflow, predictor, backend, threads, zstd)
+    options = _arguments.compress_options(abs, rel, psnr, named, pwr, floor, ratio, size, exact, workflow, predictor, backend, threads, zstd)
     source = _arrays.view_field(array, named)
     check_fill(named, source)
     place = _arrays.place_of(like, source)
-    shape = _field(source)
+    shape = _arguments.field_of(source)
     section = _metadata.encode(name, dims, attrs, shape.ndim)
     if section is not None:
         options.metadata, options.metadata_nbytes = c.cast(c.c_char_p(section), c.c_void_p), len(section)
@@ -530,14 +215,14 @@ def compress_quietly(
     # The library packs with zstd on the host.
     room, out = _arrays.make(_arrays.HOST if zstd else place, (capacity.value,), np.dtype("uint8"))
     nbytes, suspect = c.c_size_t(), _library.FillSuspect()
-    device = _device(options, source, out)
+    device = _arguments.device_of(options, source, out)
     status = _cuda.call(
         lib.csz_compress, device, (source.stream, out.stream),
         out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(shape), c.byref(options),
     )  # fmt: skip
     _check(status, _compressing(status, device, source.nbytes))
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
-    warn = partial(warn_of_fill, suspect, fill, source.dtype)
+    warn = partial(_warnings.warn_of_fill, suspect, fill, source.dtype)
     archive = room[: nbytes.value]
     if place.kind == "numpy":
         return archive.tobytes(), warn
@@ -551,6 +236,18 @@ def compress_quietly(
     return result, warn
 
 
+def _compressing(status: int, device: int | None, nbytes: int) -> str:
+    """What was done, for an error; of a target that cannot be reached how near it was."""
+    target = _library.Target()
+    if status != _errors.TargetError.status:
+        return "compressing"
+    lib.csz_context_target(_library.context(device).handle, c.byref(target), c.sizeof(target))
+    return (
+        f"compressing to {target.nbytes_wanted} bytes (with a bound as large as the range, {target.bound:.6g}, "
+        f"there are {target.nbytes}, ratio {nbytes / target.nbytes:.2f})"
+    )
+
+
 def _store(out: _arrays.View, data: _arrays.View) -> None:
     """Host data to out, on the device or in host memory of any strides and byte order."""
     if out.device is not None:
@@ -562,82 +259,17 @@ def _store(out: _arrays.View, data: _arrays.View) -> None:
 # ---- Archives ------------------------------------------------------------------------------------------------------------
 
 
-def _inspect(archive: _arrays.View) -> Info:
-    raw = _library.Info()
-    if archive.device is None:
-        status = lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes)
-    else:
-        start = _cuda.read(archive.device, archive.stream, archive.pointer, min(archive.nbytes, _library.HEADER_MAX_NBYTES))
-        status = lib.csz_inspect_header(c.byref(raw), c.sizeof(raw), (c.c_char * len(start)).from_buffer(start), len(start))
-    _check(status, f"reading an archive of {archive.nbytes} bytes")
-    name, dims, attrs = _metadata.decode(_section(archive, raw.metadata_nbytes))
-    return Info(
-        shape=tuple(raw.field.dims[: raw.field.ndim]),
-        dtype=np.dtype(DTYPES[raw.field.type]),
-        mode="exact" if raw.bound_mode == _library.EXACT else BOUND_MODES[raw.bound_mode],
-        bound=raw.bound,
-        bound_abs=math.nan if raw.bound_abs and BOUND_MODES[raw.bound_mode] == "pwr" else raw.bound_abs,
-        floor=raw.floor or None,
-        workflow=WORKFLOWS[raw.workflow],
-        fill=raw.fill if raw.has_fill else None,
-        zstd=bool(raw.has_zstd),
-        format_version=raw.format_version,
-        size=raw.nelements,
-        nbytes=raw.nbytes_field,
-        nbytes_archive=archive.nbytes,
-        frames=raw.nframes,
-        tiles=raw.ntiles,
-        tile_shape=tuple(raw.tile_dims),
-        levels=raw.nlevels,
-        name=name,
-        dims=dims,
-        attrs=attrs,
-    )
-
-
-def _section(archive: _arrays.View, nbytes: int) -> bytes:
-    """The metadata of an archive, its last bytes."""
-    if archive.device is None or nbytes > archive.nbytes:
-        return c.string_at(archive.pointer + archive.nbytes - nbytes, nbytes) if 0 < nbytes <= archive.nbytes else b""
-    if nbytes == 0:
-        return b""
-    section = bytes(_cuda.read(archive.device, archive.stream, archive.pointer + archive.nbytes - nbytes, nbytes))
-    _check(lib.csz_metadata_check(section, nbytes), "reading the attributes of an archive")
-    return section
-
-
-def _level_shape(archive: _arrays.View, level: int) -> tuple[int, ...]:
-    """The shape of a preview."""
-    raw, field = _library.Info(), _library.Field()
-    _check(lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes), f"reading an archive of {archive.nbytes} bytes")
-    _check(lib.csz_level_field(c.byref(field), c.byref(raw), _integer("level", level, 0, 31)), f"level {level}, of {raw.nlevels} from 0 up,")
-    return tuple(field.dims[: field.ndim])
-
-
 def info(archive: Any) -> Info:
     """What an archive says of itself: shape, dtype, bound, sizes.  Reads header and footer, decodes nothing."""
-    return _inspect(_arrays.view_archive(archive))
+    return inspect(_arrays.view_archive(archive))
 
 
 def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) -> None:
     """Checks everything: structure, every checksum, and the restored values' checksum.  Raises an :class:`ArchiveError` if one fails."""
-    view = _host_copy(_arrays.view_archive(archive))
-    options = _decompress_options("cpu", threads, memory_limit)
+    view = _arrays.host_copy(_arrays.view_archive(archive))
+    options = _arguments.decompress_options("cpu", threads, memory_limit)
     status = _cuda.call(lib.csz_test, None, (), view.pointer, view.nbytes, c.byref(options))
     _check_limit(status, memory_limit, "checking an archive")
-
-
-def _limit(memory_limit: int | None) -> int:
-    """What csz.h calls it: 0 is none."""
-    if memory_limit is None:
-        return 0
-    try:
-        nbytes = operator.index(memory_limit)
-    except TypeError:
-        nbytes = 0
-    if nbytes <= 0:
-        raise _errors.ArgumentError(f"memory_limit is a whole number of bytes above 0, or None for no limit, not {memory_limit!r}")
-    return min(nbytes, 2**63)
 
 
 def _check_limit(status: int, memory_limit: int | None, what: str) -> None:
@@ -645,63 +277,6 @@ def _check_limit(status: int, memory_limit: int | None, what: str) -> None:
     if status == _errors.LimitError.status:
         raise _errors.LimitError(f"{what} takes more than the memory_limit of {memory_limit} bytes, scratch included: raise it, or use fewer threads")
     _check(status, what)
-
-
-def _axis(item: Any, extent: int, axis: int) -> tuple[int, int, bool]:
-    """Begin, end, and whether the axis stays, of one entry of a region."""
-    if isinstance(item, slice):
-        if item.step not in (None, 1):
-            raise _errors.RegionError(f"axis {axis}: a region has no step: decode it, then take {item.step} by {item.step}")
-        begin, end, keep = item.start, item.stop, True
-    elif isinstance(item, (tuple, list)) and len(item) == 2:
-        (begin, end), keep = item, True
-    else:
-        begin, end, keep = item, None, False
-    try:
-        if any(isinstance(number, (bool, np.bool_)) for number in (begin, end)):
-            raise TypeError
-        begin = 0 if begin is None and keep else operator.index(begin)
-        end = None if end is None else operator.index(end)
-    except TypeError:
-        raise _errors.RegionError(f"axis {axis}: a region is made of slices, (begin, end) pairs and whole numbers, not {_shown(item)}") from None
-    begin += extent if begin < 0 else 0
-    if end is None:
-        end = extent if keep else begin + 1
-    elif end < 0:
-        end += extent
-    if not (0 <= begin < end <= extent or begin == end == extent == 0):  # of an axis without elements, all of it
-        raise _errors.RegionError(f"axis {axis}: {item!r} is empty, reversed or outside an extent of {extent}")
-    return begin, end, keep
-
-
-def _region(region: Any, dims: tuple[int, ...]) -> tuple[list[int], list[int], tuple[int, ...]]:
-    """Begin and end on every axis of the archive, and the shape of what they hold."""
-    items = list(region) if isinstance(region, (tuple, list)) else [region]
-    if sum(item is Ellipsis for item in items) > 1:
-        raise _errors.RegionError("a region has at most one ellipsis")
-    if Ellipsis not in [item if item is Ellipsis else None for item in items]:
-        items.append(Ellipsis)
-    if len(items) - 1 > len(dims):
-        raise _errors.RegionError(f"the region has {len(items) - 1} axes, and the archive {len(dims)}: {dims}")
-    at = next(i for i, item in enumerate(items) if item is Ellipsis)
-    items[at : at + 1] = [slice(None)] * (len(dims) - len(items) + 1)
-    axes = [_axis(item, extent, axis) for axis, (item, extent) in enumerate(zip(items, dims))]
-    return [a[0] for a in axes], [a[1] for a in axes], tuple(a[1] - a[0] for a in axes if a[2])
-
-
-def _shape(shape: Any, dims: tuple[int, ...], what: str, flat: bool = False) -> tuple[int, ...]:
-    """A shape that holds the same elements in the same order as the archive's dims: only extents folded or of 1 may differ."""
-    try:
-        wanted = tuple(operator.index(n) for n in (shape if hasattr(shape, "__iter__") else (shape,)))
-    except TypeError:
-        raise _errors.DimsError(f"{what} is a tuple of whole numbers, not {shape!r}") from None
-    def solid(s: Sequence[int]) -> list[int]:
-        return [n for n in s if n != 1]
-    if min(wanted, default=0) < 0 or not (
-        solid(fold(wanted)) == solid(dims) or solid(wanted) == solid(dims) or (flat and wanted == (math.prod(dims),))
-    ):
-        raise _errors.DimsError(f"{what} {wanted} does not fit what is decoded, which is {dims}")
-    return wanted
 
 
 def _writable_directly(target: _arrays.View, source: _arrays.View) -> bool:
@@ -789,13 +364,13 @@ def decompress(
         a few hundred bytes can describe a field of petabytes.
     """
     source = _arrays.view_archive(archive)
-    header = _inspect(source)
-    options = _decompress_options(backend, threads, memory_limit)
+    header = inspect(source)
+    options = _arguments.decompress_options(backend, threads, memory_limit)
     begin: list[int] = []
     end: list[int] = []
-    dims = header.shape if level == 0 else _level_shape(source, level)
+    dims = header.shape if level == 0 else level_shape(source, level)
     if region is not None:
-        begin, end, dims = _region(region, dims)
+        begin, end, dims = _shapes.region_of(region, dims)
     nbytes = math.prod(dims) * header.dtype.itemsize
     if options.memory_limit and nbytes > options.memory_limit:
         raise _errors.LimitError(f"the result needs {nbytes} bytes, more than the memory_limit of {options.memory_limit}")
@@ -806,19 +381,19 @@ def decompress(
         result, target = out, _arrays.view_out(out)
         if target.dtype.newbyteorder("=") != header.dtype:
             raise _errors.DtypeError(f"out holds {target.dtype}, and the archive {header.dtype}")
-        _shape(target.shape, dims, "out of shape", flat=True)
+        _shapes.shape_of(target.shape, dims, "out of shape", flat=True)
     else:
-        wanted = dims if shape is None else _shape(shape, dims, "shape")
+        wanted = dims if shape is None else _shapes.shape_of(shape, dims, "shape")
         result, target = _arrays.make(_arrays.place_of(like, source), wanted, header.dtype)
 
     if header.zstd:  # undone on the host alone
-        source = _host_copy(source)
+        source = _arrays.host_copy(source)
         if options.backend == _library.CUDA:
             raise _errors.BackendError("an archive with zstd is decoded on the CPU: leave backend out")
     direct = target
     if header.zstd and target.device is not None or not _writable_directly(target, source):
         direct = _arrays.make(_arrays.HOST, dims, header.dtype)[1]
-    device, streams = _device(options, source, direct), (source.stream, direct.stream)
+    device, streams = _arguments.device_of(options, source, direct), (source.stream, direct.stream)
     if level:
         corners = c.c_uint64 * MAX_NDIM
         status = _cuda.call(
@@ -860,7 +435,7 @@ def compare(
     if bound is not None and pwr is not None:
         raise _errors.BoundError("give one of bound= and pwr=")
     if left.device != right.device or pwr is not None:
-        left, right = _host_copy(left), _host_copy(right)
+        left, right = _arrays.host_copy(left), _arrays.host_copy(right)
     check_fill(fill, left)
     if left.shape != right.shape:
         raise _errors.DimsError(f"the shapes differ: {left.shape} and {right.shape}")
@@ -868,14 +443,14 @@ def compare(
         raise _errors.DtypeError(f"the types differ: {left.dtype} and {right.dtype}")
     limit = -1.0
     if bound is not None:
-        limit = _number("bound", bound, _errors.BoundError)
+        limit = _arguments.number_of("bound", bound, _errors.BoundError)
         if not 0 <= limit < math.inf:
             raise _errors.BoundError(f"bound is 0 or a positive finite number, not {bound!r}")
     elif pwr is not None:
-        limit = bound_of(None, None, None, pwr)[1]
-    options, field, m = _options("cpu" if left.device is None else "auto", 1, fill), _field(left), _library.Metrics()
+        limit = _arguments.bound_of(None, None, None, pwr)[1]
+    options, field, m = _arguments.base_options("cpu" if left.device is None else "auto", 1, fill), _arguments.field_of(left), _library.Metrics()
     options.bound_mode = BOUND_MODES.index("pwr" if pwr is not None else "abs")
-    options.floor = floor_of(floor, "pwr" if pwr is not None else "")
+    options.floor = _arguments.floor_of(floor, "pwr" if pwr is not None else "")
     with _cuda.ready(left.device, (left.stream, right.stream)):
         status = lib.csz_compare(c.byref(m), c.sizeof(m), left.pointer, right.pointer, c.byref(field), limit, c.byref(options))
     _check(status, "comparing")
@@ -888,20 +463,6 @@ def compare(
     )
 
 
-def _range_of_block(block: Any, fill: float | None) -> tuple[float, float]:
-    values = _arrays.as_numpy(block)
-    if values.dtype.kind not in "fiub":
-        raise _errors.DtypeError(f"a range is of numbers, not of {values.dtype}")
-    keep = np.isfinite(values)
-    if fill is not None:
-        missing = values == values.dtype.type(fill)
-        if values.dtype.kind == "f":  # the library compares bits, to which 0.0 and -0.0 are two values
-            missing &= np.signbit(values) == np.signbit(values.dtype.type(fill))
-        keep &= ~missing
-    values = values[keep]
-    return (float(values.min()), float(values.max())) if values.size else (math.inf, -math.inf)
-
-
 class _Watch:
     """Looks for a fill value in blocks of rows of an array that is read in pieces."""
 
@@ -911,7 +472,7 @@ class _Watch:
 
     def add(self, block: Any, first: int) -> None:
         if self.dtype.name in DTYPES:
-            view, options = _arrays.view_field(block), _options("cpu", 1, named_fill(self.fill))
+            view, options = _arrays.view_field(block), _arguments.base_options("cpu", 1, named_fill(self.fill))
             options.bound_mode, options.bound = self.bound
             if view.device is None:
                 kind = DTYPES.index(view.dtype.name)
@@ -928,42 +489,7 @@ class _Watch:
         suspect = _library.FillSuspect()
         if self.dtype.name in DTYPES:
             lib.csz_fill_watch_result(c.byref(suspect), c.byref(self.raw), DTYPES.index(self.dtype.name))
-            warn_of_fill(suspect, self.fill, self.dtype)
-
-
-def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | None:
-    """Minimum and maximum over finite values that are not missing, or None where there are none.
-
-    ``data`` may be larger than memory: Dask arrays are reduced block by block, anything else with ``shape`` and slices (Zarr, HDF5, memmap) is read
-    some rows at a time.
-    """
-    return _range_of(data, fill)
-
-
-def _range_of(data: Any, fill: float | None, watch: _Watch | None = None) -> tuple[float, float] | None:
-    if hasattr(data, "to_delayed") and hasattr(data, "dask"):
-        import dask
-
-        task = dask.delayed(_range_of_block)  # type: ignore[attr-defined]
-        ranges = dask.compute(*(task(block, fill) for block in data.to_delayed().ravel()))  # type: ignore[attr-defined,no-untyped-call]
-    else:
-        data = data if hasattr(data, "shape") and hasattr(data, "dtype") else _arrays.as_numpy(data)
-        ranges = tuple(_ranges_of_rows(data, fill, watch)) if data.shape else (_range_of_block(data[()], fill),)
-    low, high = min((r[0] for r in ranges), default=math.inf), max((r[1] for r in ranges), default=-math.inf)
-    return (low, high) if low <= high else None
-
-
-def _ranges_of_rows(data: Any, fill: float | None, watch: _Watch | None) -> Iterator[tuple[float, float]]:
-    row = math.prod(data.shape[1:])
-    rows = max(1, (64 << 20) // max(1, row * np.dtype(data.dtype).itemsize))
-    chunk = (getattr(data, "chunks", None) or (1,))[0]
-    if isinstance(chunk, int):  # whole chunks, so that none is read twice
-        rows = max(chunk, rows // chunk * chunk)
-    for i in range(0, data.shape[0], rows):
-        block = data[i : i + rows]
-        if watch is not None:
-            watch.add(block, i * row)
-        yield _range_of_block(block, fill)
+            _warnings.warn_of_fill(suspect, self.fill, self.dtype)
 
 
 def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = None, fill: Fill = None) -> float:
@@ -973,13 +499,13 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
     the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`, ``fill`` as in :func:`compress`, with its warning but for
     Dask arrays.
     """
-    mode, number = bound_of(None, rel, psnr)
+    mode, number = _arguments.bound_of(None, rel, psnr)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = _arrays.as_numpy(data)
     watch = _Watch(data, fill, (BOUND_MODES.index(mode), number))
-    limits = _range_of(data, named_fill(fill), watch)
+    limits = _ranges.range_of(data, named_fill(fill), watch.add)
     if watch.raw.n and watch.recounts(limits):
-        _range_of(data, named_fill(fill), watch)
+        _ranges.range_of(data, named_fill(fill), watch.add)
     watch.warn()
     if limits is None or limits[0] == limits[1]:
         raise _errors.BoundError("the data has no range of finite values to refer to: give an absolute bound")

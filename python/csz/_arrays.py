@@ -246,6 +246,14 @@ def _aligned(view: View) -> View:
     return copy
 
 
+def host_copy(view: View) -> View:
+    """The view itself, or its bytes on the host."""
+    if view.device is None:
+        return view
+    data = np.frombuffer(_cuda.read(view.device, view.stream, view.pointer, view.nbytes), dtype=view.dtype)
+    return _view_numpy(data.reshape(view.shape))
+
+
 def view_archive(x: Any) -> View:
     """An archive to read: any contiguous buffer on the host, or an array of bytes on the device."""
     if isinstance(x, str):

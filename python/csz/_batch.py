@@ -12,21 +12,21 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from . import _api, _arrays, _cuda, _errors, _library
+from . import _arguments, _arrays, _cuda, _errors, _library
 from ._library import lib
 
 _RESULT = np.dtype([("nbytes", np.uint64), ("status", np.uint32), ("faults", np.uint32)])  # csz_cuda_result
 _ALIGNMENT = 256  # of CuPy's own allocations
 
 
-def compress(arrays: Sequence[Any], fill: _api.Fill, **settings: Any) -> list[Any]:
+def compress(arrays: Sequence[Any], fill: _arguments.Fill, **settings: Any) -> list[Any]:
     """An archive of each array; ``settings`` as of :func:`csz.compress`."""
-    named, n = _api.named_fill(fill), len(arrays)
+    named, n = _arguments.named_fill(fill), len(arrays)
     sources = [_arrays.view_field(array, named) for array in arrays]
     if not _are_alike(sources):
         return [None] * n
-    _api.check_fill(named, sources[0])
-    options, field, capacity = _api.compress_options(fill=named, **settings), _api._field(sources[0]), c.c_size_t()
+    _arguments.check_fill(named, sources[0])
+    options, field, capacity = _arguments.compress_options(fill=named, **settings), _arguments.field_of(sources[0]), c.c_size_t()
     if lib.csz_compress_bound(c.byref(capacity), c.byref(field), c.byref(options)):
         return [None] * n
     step = -(-capacity.value // _ALIGNMENT) * _ALIGNMENT
@@ -62,7 +62,7 @@ def decompress(archives: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[
     except _errors.OutOfMemoryError:
         return [None] * n
     targets = [target for _, target in made]
-    field, is_lorenzo = _api._field(targets[0]), predictor == _library.PREDICTORS[0]
+    field, is_lorenzo = _arguments.field_of(targets[0]), predictor == _library.PREDICTORS[0]
     status = _cuda.call(
         lib.csz_cuda_decompress_batch if is_lorenzo else lib.csz_cuda_decompress_level_batch,
         results.device, [view.stream for view in (results, *sources, *targets)],

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _api, _arrays, _errors
+from . import _api, _arguments, _arrays, _errors, _ranges, _warnings
 from ._library import PREDICTORS, WORKFLOWS
 
 _NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -31,7 +31,7 @@ def number_from_json(name: str, value: Any) -> float | None:
         if value not in _NAMED:
             raise _errors.ArgumentError(f"{name} is a number, NaN, Infinity, -Infinity or none, not {value!r}")
         return _NAMED[value]
-    return _api._number(name, value)
+    return _arguments.number_of(name, value)
 
 
 def settings(
@@ -41,21 +41,21 @@ def settings(
     mode = ""
     stored: dict[str, Any] = {"exact": True}
     if exact:
-        _api.check_exact(workflow, predictor)
+        _arguments.check_exact(workflow, predictor)
         if any(value is not None for value in (abs, rel, psnr, pwr)):
             raise _errors.BoundError("exact=True keeps every bit; give no bound with it")
     else:
-        mode, bound = _api.bound_of(abs, rel, psnr, pwr)
+        mode, bound = _arguments.bound_of(abs, rel, psnr, pwr)
         stored = {mode: bound}
-    if _api.floor_of(floor, mode):
-        stored["floor"] = _api.floor_of(floor, mode)
-    _api._choice("workflow", workflow, WORKFLOWS)
+    if _arguments.floor_of(floor, mode):
+        stored["floor"] = _arguments.floor_of(floor, mode)
+    _arguments.choice_of("workflow", workflow, WORKFLOWS)
     if workflow != "auto":
         stored["workflow"] = workflow
-    _api._choice("predictor", predictor, PREDICTORS)
+    _arguments.choice_of("predictor", predictor, PREDICTORS)
     if predictor != PREDICTORS[0]:
         stored["predictor"] = predictor
-    level = _api._integer("zstd", zstd, 0, 22)
+    level = _arguments.integer_of("zstd", zstd, 0, 22)
     if level:
         stored["zstd"] = level
     return stored
@@ -68,7 +68,7 @@ def threads_of(threads: int | None) -> int:
         if not text.isdigit():
             raise _errors.ArgumentError(f"CSZ_CODEC_THREADS is a whole number, not {text!r}")
         threads = int(text)
-    return _api._integer("threads", threads, 0, 2**31 - 1)
+    return _arguments.integer_of("threads", threads, 0, 2**31 - 1)
 
 
 def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: float | None) -> dict[str, Any]:
@@ -79,8 +79,8 @@ def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: floa
         kept = kept if fill is None else kept[kept != kept.dtype.type(fill)]
         limits = (float(kept.min()), float(kept.max())) if kept.size else None
     else:
-        values = _api._host_copy(_arrays.view_field(chunk)).owner
-        limits = _api.value_range(values[values != values.dtype.type(padding)], fill)
+        values = _arrays.host_copy(_arrays.view_field(chunk)).owner
+        limits = _ranges.value_range(values[values != values.dtype.type(padding)], fill)
     if limits is None:
         return stored
     mode = "rel" if "rel" in stored else "psnr"
@@ -93,20 +93,20 @@ class Warner:
     """Warns of a forgotten fill value once for a codec, and blames the line that made it: chunks may be compressed by threads that have no caller."""
 
     def __init__(self) -> None:
-        self.where, self.left = _api.outside(), [True]
+        self.where, self.left = _warnings.outside(), [True]
 
     def __call__(self, warn: Callable[..., bool]) -> None:
         if self.left and warn(self.where):
             self.left.clear()
 
 
-def compress_chunk(chunk: Any, stored: dict[str, Any], fill: _api.Fill, threads: int | None, warner: Warner) -> Any:
-    backend: _api.Backend = "auto" if _arrays.is_device(chunk) else "cpu"
+def compress_chunk(chunk: Any, stored: dict[str, Any], fill: _arguments.Fill, threads: int | None, warner: Warner) -> Any:
+    backend: _arguments.Backend = "auto" if _arrays.is_device(chunk) else "cpu"
     archive, warn = _api.compress_quietly(chunk, **stored, fill=fill, threads=threads_of(threads), backend=backend)
     warner(warn)
     return archive
 
 
 def decompress_chunk(archive: Any, threads: int | None, **options: Any) -> Any:
-    backend: _api.Backend = "auto" if _arrays.is_device(archive) else "cpu"
+    backend: _arguments.Backend = "auto" if _arrays.is_device(archive) else "cpu"
     return _api.decompress(archive, threads=threads_of(threads), backend=backend, **options)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """Base of everything that csz raises by itself.  ``status`` is the number of csz.h, 0 where the library was not reached."""
@@ -140,3 +142,11 @@ BY_STATUS: dict[int, type[Error]] = {
         ReadError, InternalError, LevelError, TargetError,
     )
 }  # fmt: skip
+
+
+def shown(value: Any) -> str:
+    """How a message shows what it refuses: in a few words, however large."""
+    if getattr(value, "shape", ()):
+        return f"an array of {value.dtype}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _api, _errors
+from . import _arguments, _errors
 from ._library import BOUND_MODES, PREDICTORS, WORKFLOWS
 
 __all__ = ["FILTER_ID", "Csz", "codec", "encoding", "plugin_path", "register"]
@@ -152,16 +152,16 @@ def _options_of(
         if any(value is not None for value in (abs, rel, psnr, pwr, floor)) or workflow != "auto" or predictor != "lorenzo":
             raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
         return (_EXACT,)
-    mode, bound = _api.bound_of(abs, rel, psnr, pwr)
-    coding = _api._choice("workflow", workflow, WORKFLOWS) | _api._choice("predictor", predictor, PREDICTORS) << 8
+    mode, bound = _arguments.bound_of(abs, rel, psnr, pwr)
+    coding = _arguments.choice_of("workflow", workflow, WORKFLOWS) | _arguments.choice_of("predictor", predictor, PREDICTORS) << 8
     words = [BOUND_MODES.index(mode), *_words_of(bound)]
-    least = _api.floor_of(floor, mode)
+    least = _arguments.floor_of(floor, mode)
     if fill is None:
         words += [coding] if coding else []
     elif fill == "none":
         words += [coding, _FILL_NONE]
     else:
-        words += [coding, _FILL_GIVEN, *_words_of(_api._number("fill", fill))]
+        words += [coding, _FILL_GIVEN, *_words_of(_arguments.number_of("fill", fill))]
     if least:
         words[0] |= _FLOOR
         words += [0] * (7 - len(words)) + [*_words_of(least)]

@@ -12,7 +12,7 @@ import numpy as np
 from numcodecs.abc import Codec
 from numcodecs.registry import register_codec
 
-from . import _api, _codec, _errors
+from . import _api, _arguments, _codec, _errors
 
 __all__ = ["Csz"]
 
@@ -71,7 +71,7 @@ class Csz(Codec):  # type: ignore[misc]
             raise _errors.DtypeError(f"chunks in the other byte order need Csz(..., dtype={chunk.dtype.str!r}), to come back in it")
         if chunk.flags.f_contiguous and not chunk.flags.c_contiguous:
             chunk = chunk.T
-        fill: _api.Fill = None if isinstance(self._fill, str) else "none" if self._fill is None else self._fill
+        fill: _arguments.Fill = None if isinstance(self._fill, str) else "none" if self._fill is None else self._fill
         return _codec.compress_chunk(chunk, self._settings, fill, self._threads, self._warner)
 
     def decode(self, buf: Any, out: Any = None) -> Any:

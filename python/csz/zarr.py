@@ -21,7 +21,7 @@ from zarr.abc.codec import ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin
 from zarr.core.buffer import gpu
 from zarr.registry import register_codec
 
-from . import _api, _arrays, _batch, _codec, _errors
+from . import _api, _arrays, _batch, _codec, _errors, _shapes
 
 __all__ = ["CszCodec"]
 
@@ -177,7 +177,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     def _decode_selection(self, chunk_data: Any, selection: Any, chunk_spec: Any) -> Any:
         archive, shape = chunk_data.as_array_like(), tuple(chunk_spec.shape)
         header, dtype = _api.info(archive), chunk_spec.dtype.to_native_dtype()
-        if header.dtype != dtype.newbyteorder("=") or header.shape != _api.fold(shape):
+        if header.dtype != dtype.newbyteorder("=") or header.shape != _shapes.fold(shape):
             raise _errors.CorruptError(
                 f"a chunk holds {header.dtype} of shape {header.shape}, where the array's metadata says {dtype} of {shape}"
             )

@@ -265,7 +265,7 @@ class Batches:
         assert compressed is None and workspace_and_stream == (None, 0, None)
         self.log.append((name, n))
         for i in range(0 if self.status else n):
-            info, options = _library.Info(), csz._api._decompress_options("auto", 1, None)
+            info, options = _library.Info(), csz._arguments.decompress_options("auto", 1, None)
             status = _library.lib.csz_inspect(ctypes.byref(info), ctypes.sizeof(info), d_archives[i], archive_nbytes[i])
             if not status and (bytes(info.field) != bytes(field._obj) or info.has_zstd or info.has_pyramids > (name == "level")):
                 status = csz.ArgumentError.status

@@ -246,7 +246,7 @@ class Zarr(unittest.TestCase):
     def test_chunks_stay_on_the_device(self):
         import cupy
         import zarr
-        from csz import _api, _batch
+        from csz import _arrays, _batch
         from csz.zarr import CszCodec
 
         host = smooth((64, 96, 130))
@@ -257,7 +257,7 @@ class Zarr(unittest.TestCase):
                 layout = {"shape": host.shape, "chunks": (32, 48, 64), "dtype": "float32", "compressors": None}
                 on_host = zarr.create_array(stores[0], serializer=CszCodec(**settings), **layout)
                 on_host[:] = host
-                with zarr.config.enable_gpu(), mock.patch.object(_api, "_host_copy", side_effect=AssertionError("a field came to the host")):
+                with zarr.config.enable_gpu(), mock.patch.object(_arrays, "host_copy", side_effect=AssertionError("a field came to the host")):
                     array = zarr.create_array(stores[1], serializer=CszCodec(**settings), **layout)
                     array[:] = cupy.asarray(host)
                     back, part = array[:], array[10:20, 5:50, 7]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Warnings: values that look like fill values, bounds that keep nothing, archives given as arrays."""
+
+from __future__ import annotations
+
+import ctypes as c
+import sys
+import warnings
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from . import _arrays, _errors, _library, _ranges
+from ._arguments import Fill, named_fill
+from ._library import lib
+
+_WITHIN = {"csz", "zarr", "numcodecs", "dataclasses", "asyncio", "concurrent", "threading"}
+
+
+def outside() -> tuple[str, int]:
+    """File and line of the nearest caller outside this package and those that call it as a codec."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _WITHIN:
+        frame = frame.f_back
+    assert frame is not None
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any], where: tuple[str, int] | None = None) -> bool:
+    """Warns of values that look like fill values, unless none is said to be one.  ``where``: the line to blame, by default the caller's."""
+    if not suspect.found or isinstance(fill, str):
+        return False
+    text, other = (str(dtype.type(value)).replace("+", "") for value in (suspect.value, suspect.other))
+    also = f" and {other} in about {100 * suspect.other_share:.3g}%" if suspect.found > 1 else ""
+    if suspect.found > 2:
+        also = f",{also[4:]} and more such numbers in some"
+    advice = f"give fill={text} if it marks missing values, or fill='none' if it is data"
+    if suspect.found > 1:
+        advice = "make them one and give that as fill if they mark missing values, or give fill='none' if they are data"
+    warnings.warn_explicit(
+        f"{text} stands in about {100 * suspect.share:.3g}%{also} of the values, far outside the others "
+        f"({suspect.low:.4g} to {suspect.high:.4g}): {advice}",
+        _errors.FillWarning,
+        *(outside() if where is None else where),
+    )
+    return True
+
+
+def warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float | None, fill: Fill) -> None:
+    """Warns of a bound so large, from half the range on, that all values may come back as one."""
+    share = rel if rel is not None else 0 if psnr is None else 10 ** (-psnr / 20)
+    if share >= 0.5:
+        text = f"rel={rel:g} allows errors of {rel:g} times the range" if rel is not None else f"psnr={psnr:g} allows errors of {share:.3g} times the range"
+    elif abs is not None and hasattr(array, "shape") and not _arrays.is_device(array):
+        # First of some values: to look at all takes as long as compressing.
+        few = array[tuple(slice(None, None, max(1, n // 16)) for n in array.shape)]
+        limits = _ranges.range_of(few, named_fill(fill))
+        if limits is not None and limits[0] < limits[1] and 2 * abs >= limits[1] - limits[0]:
+            limits = _ranges.range_of(array, named_fill(fill))
+        if limits is None or limits[0] == limits[1] or 2 * abs < limits[1] - limits[0]:
+            return
+        text = f"abs={abs:g} exceeds {'' if abs >= limits[1] - limits[0] else 'half of '}what the values span, {limits[1] - limits[0]:.4g}"
+    else:
+        return
+    warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else 'smaller bound'}", UserWarning, *outside())
+
+
+def starts_as_archive(array: Any) -> bool:
+    start, info = _arrays.as_numpy(array).flat[: _library.HEADER_MAX_NBYTES].tobytes(), _library.Info()
+    return bool(lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(start), c.c_void_p), len(start)) == 0)
