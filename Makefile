@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The everyday commands.  Each is a thin call of CMake, ctest or a script under tools/; `make demo` and
-# `make test` install what a bare Debian or Ubuntu lacks first, and say what.  Variables: JOBS (compile jobs and
-# tests at a time), BUILD (the build folder), ARGS (more arguments for the demo or the bench),
-# CMAKE_ARGS (options of docs/install.md for `make`, such as -DCSZ_CUDA=OFF).  What leaves CUDA out
-# is built in $(BUILD)-cpu: options stay in a build folder, and `make` and `make install` use $(BUILD).
+# `make test` install what a bare Debian or Ubuntu lacks first, and say what.  Variables: JOBS (compile jobs
+# and tests at a time), BUILD (the build folder), ARGS (more arguments for the demo or the bench), CMAKE_ARGS
+# (options of docs/install.md for `make`, such as -DCSZ_CUDA=OFF).  What leaves CUDA out is built in
+# $(BUILD)-cpu: options stay in a build folder, and `make` and `make install` use $(BUILD).
 
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -79,7 +79,8 @@ bench:
 	@if [ -x $(DATA)/unpack ]; then $(DATA)/unpack $(CPU_BUILD)/data; fi
 	OMP_WAIT_POLICY=passive $(CPU_BUILD)/csz-bench --out $(CPU_BUILD)/bench.md --fields bench/fields.txt --data $(CPU_BUILD)/data $(ARGS)
 
-# The fields of DATA, a folder with `unpack`, or generated ones.  Peers are installed into a virtual environment of the build folder.
+# The fields of DATA, a folder with `unpack`, or generated ones.  Peers are installed into a virtual
+# environment of the build folder.
 bench-ratio:
 	@tools/setup bench-ratio
 	cmake -S . -B $(CPU_BUILD) -DCMAKE_BUILD_TYPE=Release -DCSZ_CUDA=OFF >/dev/null
@@ -109,7 +110,8 @@ share:
 	@tools/setup bench
 	@BUILD=$(CPU_BUILD) JOBS=$(JOBS) DATA=$(DATA) tools/share
 
-# FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  TABLES=1: the tables anew from the last measurements.  SDRBENCH=FOLDER: published files instead, where it has them.
+# FULL=1: fields at the sizes of the paper, one or two of a family (FULL=all: every one).  TABLES=1: the
+# tables anew from the last measurements.  SDRBENCH=FOLDER: published files instead, where it has them.
 evaluation:
 	@tools/setup evaluation
 	@BUILD=$(BUILD) JOBS=$(JOBS) DATA=$(DATA) FULL=$(FULL) TABLES=$(TABLES) SDRBENCH=$(SDRBENCH) tools/evaluation

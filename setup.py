@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds libcsz with CMake into the package, so that `pip install .` needs a C compiler and cmake and nothing else.  Where HDF5's headers
-are found the HDF5 plugin is built into it, too, for csz.hdf5.
+"""Builds libcsz with CMake into the package, so that `pip install .` needs a C compiler and cmake and nothing
+else.  Where HDF5's headers are found the HDF5 plugin is built into it, too, for csz.hdf5.
 
 The environment decides what the wheel holds:
   CMAKE_ARGS          arguments for CMake: "-DCSZ_CUDA=OFF" for the CPU alone, "-DCSZ_CUDA_ARCHS=all" for every card.  By default the
-                      CUDA backend is built where nvcc is found, for the GPU of this machine (docs/install.md), and such a wheel works
-                      on machines without a GPU too.
+                      CUDA backend is built where nvcc is found, for the GPU of this machine
+                      (docs/install.md), and such a wheel works on machines without a GPU too.
   CSZ_BUILT_LIBRARY   a libcsz that was built already, taken as it is
   CSZ_BUILT_PLUGIN    the same of libh5csz
   CSZ_VERSION_SUFFIX  for example cu13: makes the version 0.1.0+cu13, to tell wheels apart

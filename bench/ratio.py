@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `make bench-ratio` runs: ratios and PSNR of csz beside SZ3, SPERR and zfp at the same absolute bound, in one run.
+"""What `make bench-ratio` runs: ratios and PSNR of csz beside SZ3, SPERR and zfp at the same bound, in one run.
 
-Peers come from PyPI: pysz (SZ3), hdf5plugin (SPERR, zfp).  Every field of a list is compressed by every coder at bounds
-relative to its range.  All restored values are compared with the bound, in double.  csz restores missing values bit for bit;
-peers, which know none, get the value before them in order of index, and these places do not count for their errors.
-csz and SZ3 are timed on one thread, in memory: coders take turns, and the best of several rounds counts, so that a slow moment of
-the machine falls on none alone.  csz's pyramid is timed on two threads, too.  SPERR and zfp run inside HDF5 and are not timed.
+Peers come from PyPI: pysz (SZ3), hdf5plugin (SPERR, zfp).  Every field of a list is compressed by every coder
+at bounds relative to its range.  All restored values are compared with the bound, in double.  csz restores
+missing values bit for bit; peers, which know none, get the value before them in order of index, and these
+places do not count for their errors.  csz and SZ3 are timed on one thread, in memory: coders take turns, and
+the best of several rounds counts, so that a slow moment of the machine falls on none alone.  csz's pyramid is
+timed on two threads, too.  SPERR and zfp run inside HDF5 and are not timed.
 
-Writes a report in Markdown and a picture of bits a value over PSNR, one panel a field.  With --exact: a report of -m exact beside
-blosc2 (shuffle, zstd of level 5), both ways on one thread, alone.  With --pwr: a report of -m pwr beside a plain quantization of
-logarithms.
+Writes a report in Markdown and a picture of bits a value over PSNR, one panel a field.  With --exact: a
+report of -m exact beside blosc2 (shuffle, zstd of level 5), both ways on one thread, alone.  With --pwr: a
+report of -m pwr beside a plain quantization of logarithms.
 """
 import argparse
 import json
@@ -94,7 +95,8 @@ def run_sz3(field, bound):
 
 
 def run_filter(field, options, most_dims=4):
-    """A coder of hdf5plugin: the field is one chunk of a file in memory, of more dims than the coder takes the slowest as one."""
+    """A coder of hdf5plugin: the field is one chunk of a file in memory, of more dims than the coder takes
+    the slowest as one."""
     values = field.plain if field.plain.ndim <= most_dims else field.plain.reshape(-1, *field.shape[1 - most_dims :])
     with h5py.File("memory.h5", "w", driver="core", backing_store=False, rdcc_nbytes=0) as file:  # no cache: what is read was restored
         dataset = file.create_dataset("field", data=values, chunks=values.shape, compression=options)
@@ -153,7 +155,8 @@ def read_fields(args):
 
 
 def run_exact(field, args):
-    """(bytes, seconds of compressing, of restoring) of csz and of blosc2, the best of several rounds in which they take turns."""
+    """(bytes, seconds of compressing, of restoring) of csz and of blosc2, the best of several rounds in which
+    they take turns."""
     import blosc2
 
     command = [args.csz, "bench", field.path, "-t", f"f{8 * field.values.itemsize}", "-d", field.dims, "-m", "exact",
@@ -197,8 +200,9 @@ def report_exact(fields, args):
 
 
 def plain_logarithms(field, bound):
-    """Bytes of what LC and PFPL do, here in NumPy: log2 of magnitudes in steps of the bound with the sign below, differences in
-    negabinary, bit planes of 16 KiB, bytes of 0 left out by bitmaps that are packed again.  Zeros and missing values are one code."""
+    """Bytes of what LC and PFPL do, here in NumPy: log2 of magnitudes in steps of the bound with the sign
+    below, differences in negabinary, bit planes of 16 KiB, bytes of 0 left out by bitmaps that are packed
+    again.  Zeros and missing values are one code."""
     v = field.values.ravel().astype("f8")
     there = ~field.missing.ravel() & (v != 0)
     size = field.values.itemsize

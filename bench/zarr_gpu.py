@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads 1 GB of chunks of 4 MB from a Zarr array into CuPy memory: decoded on the device (zarr.config.enable_gpu()) and on the
-host and then copied, by turns in one run, each the best of ROUNDS.  Needs zarr, CuPy and a GPU; prints a table."""
+"""Reads 1 GB of chunks of 4 MB from a Zarr array into CuPy memory: decoded on the device
+(zarr.config.enable_gpu()) and on the host and then copied, by turns in one run, each the best of ROUNDS.
+Needs zarr, CuPy and a GPU; prints a table."""
 
 import tempfile
 import time

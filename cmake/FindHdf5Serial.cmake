@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Finds the headers of a serial HDF5 1.10 or newer (Debian package libhdf5-dev) for the filter plugin and the command,
-# which find the library's functions at run time, and the library itself, whose soname the command opens and which tests and
-# examples link.  Defines Hdf5Serial::Headers and Hdf5Serial::Hdf5, and Hdf5Serial_SONAME.
+# Finds the headers of a serial HDF5 1.10 or newer (Debian package libhdf5-dev) for the filter plugin and the
+# command, which find the library's functions at run time, and the library itself, whose soname the command
+# opens and which tests and examples link.  Defines Hdf5Serial::Headers and Hdf5Serial::Hdf5, and
+# Hdf5Serial_SONAME.
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     pkg_check_modules(PC_HDF5 QUIET hdf5-serial)

@@ -3,14 +3,16 @@
 # The flags that decide bytes, for both compilers, and nowhere else.  An archive is the same on every machine
 # only if every multiplication, division and rounding is IEEE's own: no contraction into fused multiply-adds,
 # no reassociation, no flushing of denormals.  They are target options, which CMake places behind
-# CMAKE_C_FLAGS and CFLAGS, so a user's -Ofast cannot undo them; src/core refuses fast-math and its parts besides.
+# CMAKE_C_FLAGS and CFLAGS, so a user's -Ofast cannot undo them; src/core refuses fast-math and its parts
+# besides.
 
 # -ffp-contract comes after it: clang's -fno-fast-math resets it.
 set(CSZ_BYTE_FLAGS_C -fno-fast-math -ffp-contract=off)
 # sqrt is an instruction, and errno of one below 0 is nobody's: the command then needs no libm.
 list(APPEND CSZ_BYTE_FLAGS_C -fno-math-errno)
-# On s390x gcc -std=c11 computes floats in double, because float_t once was double there; the machine itself needs no such thing, and this asks for what it does.
-# Nowhere else: on x87 the same flag would leave the precision to chance, and src/core refuses that machine.
+# On s390x gcc -std=c11 computes floats in double, because float_t once was double there; the machine itself
+# needs no such thing, and this asks for what it does.  Nowhere else: on x87 the same flag would leave the
+# precision to chance, and src/core refuses that machine.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^s390")
     list(APPEND CSZ_BYTE_FLAGS_C -fexcess-precision=fast)
 endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the command loads before it starts: the C library alone where that can be.  Each further library takes some 50 us, and `csz analyze` of a few MB no more than a few times that.
+# What the command loads before it starts: the C library alone where that can be.  Each further library takes
+# some 50 us, and `csz analyze` of a few MB no more than a few times that.
 
 include(CheckCSourceCompiles)
 
@@ -12,7 +13,8 @@ if(CSZ_LINKS_AS_NEEDED)
     target_link_options(csz PRIVATE "$<HOST_LINK:LINKER:--as-needed>")
 endif()
 
-# The archive that belongs to the library found, should it be one that the command can link.  It stands before the library, which is then not needed.
+# The archive that belongs to the library found, should it be one that the command can link.  It stands before
+# the library, which is then not needed.
 if(TARGET Zstd::Zstd AND CSZ_ZSTD_IN_COMMAND AND CSZ_LINKS_AS_NEEDED)
     get_filename_component(zstd_folder "${ZSTD_LIBRARY}" DIRECTORY)
     find_library(ZSTD_ARCHIVE libzstd.a PATHS "${zstd_folder}" NO_DEFAULT_PATH)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# csz_find_cuda_archs(VARIABLE NVCC): the architectures that a build for this machine compiles, as CMAKE_CUDA_ARCHITECTURES wants them:
-# those of the GPUs that nvidia-smi finds and nvcc knows.  Where there are none, as on a cluster's login node, machine code for Hopper
-# alone, and PTX that the driver of every other card compiles at first use.  Each architecture takes minutes.
+# csz_find_cuda_archs(VARIABLE NVCC): the architectures that a build for this machine compiles, as
+# CMAKE_CUDA_ARCHITECTURES wants them: those of the GPUs that nvidia-smi finds and nvcc knows.  Where there
+# are none, as on a cluster's login node, machine code for Hopper alone, and PTX that the driver of every
+# other card compiles at first use.  Each architecture takes minutes.
 
 set(CSZ_ALL_CUDA_ARCHS "75-real;80-real;86-real;89-real;90") # for packages; the last also as PTX, for newer cards
 set(CSZ_LEAST_CUDA_ARCH 75)

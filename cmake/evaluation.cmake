@@ -12,7 +12,8 @@ target_link_libraries(csz_fields PRIVATE Threads::Threads)
 csz_add_program(csz-fields bench/fields/main.c $<TARGET_OBJECTS:csz_fields>)
 target_include_directories(csz-fields PRIVATE bench/fields)
 
-# csz-evaluate, what `make evaluation` runs.  It looks inside the library, so it links the static one, whose hidden symbols it can reach.
+# csz-evaluate, what `make evaluation` runs.  It looks inside the library, so it links the static one, whose
+# hidden symbols it can reach.
 file(GLOB evaluation_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/bench/evaluation/*.c")
 csz_add_program(csz-evaluate ${evaluation_sources} bench/fields.c bench/paper_huffman.c $<TARGET_OBJECTS:csz_fields>)
 target_include_directories(csz-evaluate PRIVATE src bench bench/evaluation bench/fields examples)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The fuzz targets of tests/fuzz, with CSZ_FUZZ and clang (libFuzzer) alone: the library instrumented for coverage, one program for each target, their seeds from
-# the golden archives, one test each (label fuzz).  tools/fuzz and tools/run_tests configure such a build, with sanitizers.  It is never installed.
+# The fuzz targets of tests/fuzz, with CSZ_FUZZ and clang (libFuzzer) alone: the library instrumented for
+# coverage, one program for each target, their seeds from the golden archives, one test each (label fuzz).
+# tools/fuzz and tools/run_tests configure such a build, with sanitizers.  It is never installed.
 option(CSZ_FUZZ "Build the fuzz targets instead of the programs; needs clang" OFF)
 mark_as_advanced(CSZ_FUZZ)
 if(NOT CSZ_FUZZ)
@@ -13,13 +14,14 @@ endif()
 install(CODE "message(FATAL_ERROR \"a build for fuzzing is not installed\")")
 enable_testing()
 
-# The depth of the stack counts as coverage unless it is left out.  It depends on how frames are aligned, so on the length
-# of the environment and of the command line, and fixed runs would differ.
+# The depth of the stack counts as coverage unless it is left out.  It depends on how frames are aligned, so
+# on the length of the environment and of the command line, and fixed runs would differ.
 set(fuzz_coverage -fno-sanitize-coverage=stack-depth)
 foreach(part IN ITEMS csz_core csz_interface)
     target_compile_options(${part} PRIVATE -fsanitize=fuzzer-no-link ${fuzz_coverage})
 endforeach()
-# Following every comparison helps to meet a magic number; in loops over elements it takes four fifths of the time.
+# Following every comparison helps to meet a magic number; in loops over elements it takes four fifths of the
+# time.
 file(GLOB cpu_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/*.c"
      "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/plan/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/pyramid/*.c"
      "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/tile/*.c")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What `cmake --install` places: headers, both libraries, the HDF5 plugin (plugins/hdf5), the command with its man page and completion, csz.pc
-# for pkg-config, and the CMake package csz with the targets csz::csz_static and csz::csz_shared.
+# What `cmake --install` places: headers, both libraries, the HDF5 plugin (plugins/hdf5), the command with its
+# man page and completion, csz.pc for pkg-config, and the CMake package csz with the targets csz::csz_static
+# and csz::csz_shared.
 
 install(TARGETS csz_static csz_shared EXPORT csz-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Registers the tests by the names of their files.  In tests/codec, api and analyze, test_*.c become one cmocka
-# program each and soak_*.c the long ones (label soak); tests/gpu/gpu_*.c need a GPU (label gpu; built with the
-# CUDA backend alone).  Every test links the helpers of tests/support.  Shell tests get the path of csz as their
-# argument.  Exit status 77 means skipped.  Tests link the static library, whose hidden symbols they can reach,
-# and find their files under CSZ_TESTS_DIR.
+# Registers the tests by the names of their files.  In tests/codec, api and analyze, test_*.c become one
+# cmocka program each and soak_*.c the long ones (label soak); tests/gpu/gpu_*.c need a GPU (label gpu; built
+# with the CUDA backend alone).  Every test links the helpers of tests/support.  Shell tests get the path of
+# csz as their argument.  Exit status 77 means skipped.  Tests link the static library, whose hidden symbols
+# they can reach, and find their files under CSZ_TESTS_DIR.
 
 set(tests_dir "${CMAKE_CURRENT_SOURCE_DIR}/tests")
 foreach(folder IN ITEMS codec api analyze)
@@ -76,11 +76,11 @@ if(Cmocka_FOUND)
     endif()
 endif()
 
-# The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run on
-# every machine: every CUDA thread is a fiber, and whose turn it is between barriers is drawn by lot.  `make test`
-# runs a part of the cases, enough for every path, under the sanitizers; `make soak` runs all of them without.
-# emulated_api is tests/gpu/gpu_api.c on top of the kernels: interface and backend are built once more for it and its
-# like, with tests/emu/emu_runtime.c in place of runtime.cu.
+# The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run
+# on every machine: every CUDA thread is a fiber, and whose turn it is between barriers is drawn by lot.
+# `make test` runs a part of the cases, enough for every path, under the sanitizers; `make soak` runs all of
+# them without.  emulated_api is tests/gpu/gpu_api.c on top of the kernels: interface and backend are built
+# once more for it and its like, with tests/emu/emu_runtime.c in place of runtime.cu.
 option(CSZ_TEST_EMULATED "Build the tests of the kernels on the emulated GPU" ON)
 include(CheckLanguage)
 check_language(CXX)

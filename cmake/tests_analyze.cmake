@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The generated fields have the bits that are pinned, at the tiny size (`csz-fields check bench/fields/checksums.txt` does the small one), and the evaluation runs from
-# fields to tables, on tiny fields and without the clock's patience.  Both are left to the plain build: they are programs of the bench.
+# The generated fields have the bits that are pinned, at the tiny size
+# (`csz-fields check bench/fields/checksums.txt` does the small one), and the evaluation runs from fields to
+# tables, on tiny fields and without the clock's patience.  Both are left to the plain build: they are
+# programs of the bench.
 if(NOT CSZ_SANITIZE)
     csz_register(fields unit 120 COMMAND csz-fields check "${CMAKE_CURRENT_SOURCE_DIR}/bench/fields/checksums.txt" --scale tiny)
     csz_register(evaluation unit 300 COMMAND "${tests_dir}/tools/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
@@ -12,7 +14,8 @@ if(TARGET test_analyze AND NOT CSZ_SANITIZE)
     csz_register(soak_share soak 600 COMMAND test_analyze share)
 endif()
 
-# What the command loads before it starts is the C library, where cmake/command_start.cmake found that it can be.
+# What the command loads before it starts is the C library, where cmake/command_start.cmake found that it can
+# be.
 if(TARGET csz AND NOT CSZ_SANITIZE AND NOT CSZ_HAVE_CUDA AND CSZ_LINKS_AS_NEEDED AND (CSZ_LINKS_ZSTD_ARCHIVE OR NOT TARGET Zstd::Zstd) AND CMAKE_READELF)
     csz_register(command_start unit 30 COMMAND sh -c "! \"$1\" -d \"$2\" | grep NEEDED | grep -v 'libc[.]\\|ld-'" sh "${CMAKE_READELF}" $<TARGET_FILE:csz>)
 endif()

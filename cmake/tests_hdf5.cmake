@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial HDF5 and, where
-# it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python packages that people use.  And of what is
-# installed, packaged and documented: tests/package, tests/docs.
+# Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial
+# HDF5 and, where it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python
+# packages that people use.  And of what is installed, packaged and documented: tests/package, tests/docs.
 set(plugin_environment "HDF5_PLUGIN_PATH=${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins;ASAN_OPTIONS=detect_leaks=0")
 
 function(csz_add_hdf5_test name)
@@ -16,7 +16,8 @@ endfunction()
 
 if(TARGET h5csz AND Cmocka_FOUND)
     csz_add_hdf5_test(hdf5_filter Hdf5Serial::Hdf5)
-    # A program that holds copies of the library's variables, as every one does on x86-64 and those at fixed addresses elsewhere.
+    # A program that holds copies of the library's variables, as every one does on x86-64 and those at fixed
+    # addresses elsewhere.
     if(NOT CSZ_SANITIZE)
         csz_add_hdf5_test(hdf5_filter_copied Hdf5Serial::Hdf5)
         target_compile_options(hdf5_filter_copied PRIVATE -fno-pie)

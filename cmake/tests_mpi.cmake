@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The MPI library and the wave example once more on the emulated GPU, for mpi_test: boxes in device memory, a solver there.
+# The MPI library and the wave example once more on the emulated GPU, for mpi_test: boxes in device memory, a
+# solver there.
 if(TARGET csz_mpi AND TARGET emulated_api)
     find_package(MPI COMPONENTS C)
     file(GLOB mpi_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/mpi/*.c")

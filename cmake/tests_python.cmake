@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The environment of the tests that need Python packages, which begins first, and python_test: it builds a wheel, installs it
-# there and runs python/tests; and adios2_test, with PyPI's adios2.  Not in a sanitized build, whose library an ordinary Python cannot load.
+# The environment of the tests that need Python packages, which begins first, and python_test: it builds a
+# wheel, installs it there and runs python/tests; and adios2_test, with PyPI's adios2.  Not in a sanitized
+# build, whose library an ordinary Python cannot load.
 if(TARGET csz AND NOT CSZ_SANITIZE)
     csz_register(python_environment unit 900 COMMAND "${tests_dir}/python/python_environment.sh")
     set_tests_properties(python_environment PROPERTIES COST 300)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scaling_model.py: when compressing before writing saves time, from 1 node to 16,384, with a parallel file system.
+"""scaling_model.py: when compressing before writing saves time, from 1 node to 16,384, with a parallel file
+system.
 
-The rates under MEASURED come from measurements, which docs/scaling.md names; those under ASSUMED describe a machine and are to be
-changed for another (every one is an option, --help).  Prints the tables of docs/scaling.md in Markdown; --update FILE replaces what stands
-between its two marker lines.
+The rates under MEASURED come from measurements, which docs/scaling.md names; those under ASSUMED describe a
+machine and are to be changed for another (every one is an option, --help).  Prints the tables of
+docs/scaling.md in Markdown; --update FILE replaces what stands between its two marker lines.
 """
 import argparse
 import math

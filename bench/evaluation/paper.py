@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The paper's own numbers ("Optimizing Error-Bounded Lossy Compression for Scientific Data on GPUs"), to stand beside ours."""
+"""The paper's own numbers ("Optimizing Error-Bounded Lossy Compression for Scientific Data on GPUs"), to
+stand beside ours."""
 
 # Average ratios per dataset: bound -> (qg, qh, qhg)
 QHG = {

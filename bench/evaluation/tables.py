@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Markdown tables from what csz-evaluate and csz-gpu-fields measured, beside the paper's numbers.  Standard library alone.
+"""Markdown tables from what csz-evaluate and csz-gpu-fields measured, beside the paper's numbers.  Standard
+library alone.
 
     tables.py OUT.md JSONL...               docs/evaluation.md, and figures/ratios.svg beside it
     tables.py --paper-size OUT.md JSONL...  the same of fields at the paper's sizes, without what has one size
@@ -272,7 +273,8 @@ def error_of(r, workflow):
 
 
 def within(found, use):
-    """How many lie within once and twice the error stated for them, by pairs of what is wrong and what is stated."""
+    """How many lie within once and twice the error stated for them, by pairs of what is wrong and what is
+    stated."""
     pairs = [found(r) for r in use]
     return [sum(abs(wrong) <= k * stated for wrong, stated in pairs) for k in (1, 2)]
 
@@ -384,7 +386,8 @@ def section_analysis(fields, shares):
 
 
 def draw_ratios(fields):
-    """A picture of text: geometric-mean ratio at each bound, ours beside the paper's pipelines on the same fields."""
+    """A picture of text: geometric-mean ratio at each bound, ours beside the paper's pipelines on the same
+    fields."""
     series = (("the paper's Huffman (qh)", "#b9c3d0", lambda r: r["paper"]["qh"]), ("its RLE+VLE", "#8fa3bf", lambda r: r["paper"]["rle_vle"]),
               ("Huffman then gzip (qhg)", "#5f7fb0", lambda r: r["paper"]["qhg"]), ("csz auto", "#c9171e", lambda r: r["sizes"][0]))
     width, height, left, base, top = 720, 300, 46, 250, 44
@@ -430,7 +433,8 @@ def this_machine(machine, runs):
 
 
 def read(paths):
-    """All records; the GPU sweep's have no kind of their own, and a run's says what the rest of its file came from."""
+    """All records; the GPU sweep's have no kind of their own, and a run's says what the rest of its file came
+    from."""
     records = []
     for path in paths:
         try:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# fortran_test.sh BUILD: the module's own test; the same bytes as the command's; both examples, built against an installed
-# library with pkg-config as their first lines say.
+# fortran_test.sh BUILD: the module's own test; the same bytes as the command's; both examples, built against
+# an installed library with pkg-config as their first lines say.
 set -eu
 build=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mpi_command_test.sh BUILD MPIEXEC: options, messages, files and memory of csz-mpi, and the library as it is installed.
+# mpi_command_test.sh BUILD MPIEXEC: options, messages, files and memory of csz-mpi, and the library as it is
+# installed.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u -o pipefail
 build=$(realpath "${1:?usage: mpi_command_test.sh BUILD MPIEXEC}") || exit 2
@@ -24,13 +25,14 @@ for bound in "abs 1e-2" "rel 1e-3" "psnr 60"; do
     says "with its PSNR" '^verified: .* PSNR [0-9]+\.[0-9]+ dB$' out.txt
 done
 if [[ -e $build/libfault_shim.so ]]; then
-    # Long reads alone count: the input's, then those of verifying.  The first gives another value than the second: what was written is not what verifying
-    # expects.
+    # Long reads alone count: the input's, then those of verifying.  The first gives another value than the
+    # second: what was written is not what verifying expects.
     refuses "csz-mpi --verify and a value that is not the input's" '1 elements of field would break the bound' mpi 1 \
         env CSZ_FAULT=pread:1:wrong CSZ_FAULT_LEAST=262144 LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
     refuses "csz-mpi --verify and a file that cannot be read again" 'cannot verify what was written|cannot read field: Input/output error' mpi 1 \
         env CSZ_FAULT=pread:2:EIO CSZ_FAULT_LEAST=262144 LD_PRELOAD="$build/libfault_shim.so" "$build/csz-mpi" compress field -t f32 -d 4200000 -e 1e-9 --verify -o x
-    # ended CALL COMMAND...: a run whose ranks wait at CALL, and whose rank 0, which has its pid in the hidden file's name, then gets a signal fails, and leaves neither.
+    # ended CALL COMMAND...: a run whose ranks wait at CALL, and whose rank 0, which has its pid in the hidden
+    # file's name, then gets a signal fails, and leaves neither.
     ended() {
         local call=$1 run hidden="" signalled=1
         shift
@@ -220,7 +222,8 @@ holds "and what it says that pyramids need" needs 2 "${what[@]}" -p auto -o with
 holds "within it the bytes of csz -p auto" cmp within_auto.csz predicted.csz
 holds "and what it says restoring needs" needs 2 decompress one.csz -o within.raw --grid 1x1x2
 holds "within it the values of csz" cmp within.raw one.raw
-# 332 MiB, a rank's box where there is one, in three frames; compressed they do not fit beside one that is being coded, and the last waits in a file.
+# 332 MiB, a rank's box where there is one, in three frames; compressed they do not fit beside one that is
+# being coded, and the last waits in a file.
 large=(-t f32 -d 332x512x512 -e 1e-9)
 "$build/csz-generate" 332 512 512 >large || exit 2
 "$build/csz" compress large "${large[@]}" -o large.csz >out.txt || failed "csz compresses the large field"

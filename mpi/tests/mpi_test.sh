@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mpi_test.sh BUILD MPIEXEC: the MPI library with 1 to 5 ranks on this machine: the bytes and values of one process, from boxes in memory,
-# from the command, from a solver, on an emulated GPU; damage; a rank that is killed.  With CSZ_TEST_QUICK set (sanitizers take long)
-# fewer numbers of ranks.
+# mpi_test.sh BUILD MPIEXEC: the MPI library with 1 to 5 ranks on this machine: the bytes and values of one
+# process, from boxes in memory, from the command, from a solver, on an emulated GPU; damage; a rank that is
+# killed.  With CSZ_TEST_QUICK set (sanitizers take long) fewer numbers of ranks.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u -o pipefail
 build=$(realpath "${1:?usage: mpi_test.sh BUILD MPIEXEC}") || exit 2

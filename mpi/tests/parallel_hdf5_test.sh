@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS [SANITIZERS]: collective filtered writes of 1 to 3 ranks, of which one has nothing to write; read back by
-# other numbers of ranks and by HDF5's serial tools.  Exit 77 where mpirun or the plugin is missing.
+# parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS [SANITIZERS]: collective filtered writes of 1 to 3 ranks, of
+# which one has nothing to write; read back by other numbers of ranks and by HDF5's serial tools.  Exit 77
+# where mpirun or the plugin is missing.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 program=$(realpath "${1:?usage: parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS}") mpiexec=$2 plugins=$(realpath "$3")
@@ -9,7 +10,8 @@ program=$(realpath "${1:?usage: parallel_hdf5_test.sh PROGRAM MPIEXEC PLUGINS}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_parallel_hdf5.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-# a session folder of its own: another test's mpirun may begin at once, and of two Open MPI 4 may fail to make the one they share
+# a session folder of its own: another test's mpirun may begin at once, and of two Open MPI 4 may fail to make
+# the one they share
 export TMPDIR=$work LC_ALL=C HDF5_PLUGIN_PATH=$plugins OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 ranks=()
 if "$mpiexec" --version 2>/dev/null | grep -qi 'open mpi\|openrte\|prrte'; then

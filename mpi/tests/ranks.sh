@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# ranks.sh: what the tests of MPI share; read by them with build, mpiexec and tests set.  Goes to a scratch folder with a field, its
-# archive by one process (one.csz) and what that restores (one.raw).  Exit 77 where mpirun does not work here.
+# ranks.sh: what the tests of MPI share; read by them with build, mpiexec and tests set.  Goes to a scratch
+# folder with a field, its archive by one process (one.csz) and what that restores (one.raw).  Exit 77 where
+# mpirun does not work here.
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_mpi_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
@@ -15,7 +16,8 @@ if "$mpiexec" --version 2>/dev/null | grep -qi 'open mpi\|openrte\|prrte'; then
     ranks=(--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm_rsh_agent=
 fi
-# mpi N COMMAND...: in a session folder of its own, for of two runs that begin at once Open MPI 4 may fail to make the one they share.
+# mpi N COMMAND...: in a session folder of its own, for of two runs that begin at once Open MPI 4 may fail to
+# make the one they share.
 mpi() {
     local n=$1
     shift
@@ -26,7 +28,8 @@ if ! mpi 2 true >probe.txt 2>&1; then
     exit 77
 fi
 
-# refuses NAME PATTERN COMMAND...: not 0, and a line that says what is wrong.  Ranks that end by themselves need not be waited for, as Open MPI does for two seconds.
+# refuses NAME PATTERN COMMAND...: not 0, and a line that says what is wrong.  Ranks that end by themselves
+# need not be waited for, as Open MPI does for two seconds.
 refuses() {
     local name=$1 pattern=$2
     shift 2

@@ -8,7 +8,8 @@
     >>> bool(csz.compare(field, restored, bound=1e-3))
     True
 
-Arrays of CuPy and PyTorch stay on the GPU.  For Zarr see :mod:`csz.zarr` (format 3) and :mod:`csz.numcodecs` (format 2).
+Arrays of CuPy and PyTorch stay on the GPU.  For Zarr see :mod:`csz.zarr` (format 3) and :mod:`csz.numcodecs`
+(format 2).
 """
 
 from ._analysis import Analysis, Madogram, Statistics, analyze

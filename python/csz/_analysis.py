@@ -42,12 +42,14 @@ class Madogram:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What :func:`analyze` found for one bound.  Shares are of the values counted; sizes are bytes of a whole archive."""
+    """What :func:`analyze` found for one bound.  Shares are of the values counted; sizes are bytes of a whole
+    archive."""
 
     bound: float
     bound_abs: float
     min: float | None
-    """Smallest value that is finite and not missing; None for an absolute bound, which needs no range and looks for none."""
+    """Smallest value that is finite and not missing; None for an absolute bound, which needs no range and
+    looks for none."""
     max: float | None
     size: int
     size_counted: int
@@ -84,7 +86,8 @@ class Analysis:
     reason: str
     """What ``auto`` does and why, in a sentence."""
     predictors: dict[str, int]
-    """Size by predictor, from a sample of the tiles; of Lorenzo alone for arrays on the GPU, unless ``exact`` was asked for."""
+    """Size by predictor, from a sample of the tiles; of Lorenzo alone for arrays on the GPU, unless ``exact``
+    was asked for."""
     predictors_coded: dict[str, int] | None
     """Size by predictor as coded, where ``exact`` was asked for."""
     predictor_errors: dict[str, float]
@@ -219,9 +222,12 @@ def analyze(
 ) -> Analysis | list[Analysis]:
     """Says how an array would compress under a bound, or under each of several, and why.
 
-    Bounds are those of :func:`csz.compress`, one or a sequence of them; where none is given, ``rel=[1e-2, 1e-3, 1e-4]``, as of the command.  By default sizes are predicted from sampled tiles in a fraction of the time that
-    compressing takes; ``exact`` codes everything with every workflow and predictor.  ``predictor="lorenzo"`` leaves other predictors out, which is faster.  Returns an :class:`Analysis`, or a list of them for a sequence.
-    Of an array on the GPU no more than the sampled tiles leave it; all of it with ``exact``.
+    Bounds are those of :func:`csz.compress`, one or a sequence of them; where none is given, ``rel=[1e-2,
+    1e-3, 1e-4]``, as of the command.  By default sizes are predicted from sampled tiles in a fraction of the
+    time that compressing takes; ``exact`` codes everything with every workflow and predictor.
+    ``predictor="lorenzo"`` leaves other predictors out, which is faster.  Returns an :class:`Analysis`, or a
+    list of them for a sequence.  Of an array on the GPU no more than the sampled tiles leave it; all of it
+    with ``exact``.
     """
     if abs is None and rel is None and psnr is None and pwr is None:
         rel = [1e-2, 1e-3, 1e-4]

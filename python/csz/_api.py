@@ -40,7 +40,8 @@ class Comparison:
 
     size: int
     special: int
-    """Values of the first array that are not finite or missing: compared bit for bit, left out of all numbers below."""
+    """Values of the first array that are not finite or missing: compared bit for bit, left out of all numbers
+    below."""
     violations: int
     """Values further apart than the bound, and special ones that differ; without a bound only the latter."""
     worst: tuple[int, ...] | None
@@ -132,39 +133,47 @@ def compress(
 ) -> Any:
     """Compresses an array of float32 or float64 and returns the archive.
 
-    Exactly one bound is given: ``abs``, the most that a value may change by; ``rel``, the same as a share of the array's value range;
-    ``psnr``, at least this many dB; or ``pwr``, the same as a share of each value, below 1.  With ``pwr`` zeros and signs are kept, and ``floor`` is an
-    absolute error that values may have all the same.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of the
-    archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes jump there, which takes the time of a
-    few archives; :class:`TargetError` says that none does.  Or ``exact=True``: every value comes back bit for bit,
-    with no choice of workflow and predictor.  NaN, infinities and -0.0 always come back bit for bit.
+    Exactly one bound is given: ``abs``, the most that a value may change by; ``rel``, the same as a share of
+    the array's value range; ``psnr``, at least this many dB; or ``pwr``, the same as a share of each value,
+    below 1.  With ``pwr`` zeros and signs are kept, and ``floor`` is an absolute error that values may have
+    all the same.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of
+    the archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes
+    jump there, which takes the time of a few archives; :class:`TargetError` says that none does.  Or
+    ``exact=True``: every value comes back bit for bit, with no choice of workflow and predictor.  NaN,
+    infinities and -0.0 always come back bit for bit.
 
     array
-        NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on the GPU (CuPy, PyTorch, anything
-        with ``__cuda_array_interface__`` or DLPack), which are read where they are.  The archive keeps up to four dims: of more the
-        slowest are stored as one, and 0-d is stored as one element; see the ``shape`` of :func:`decompress`.  Masked values
-        become ``fill``, or NaN.
+        NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on
+        the GPU (CuPy, PyTorch, anything with ``__cuda_array_interface__`` or DLPack), which are read where
+        they are.  The archive keeps up to four dims: of more the slowest are stored as one, and 0-d is stored
+        as one element; see the ``shape`` of :func:`decompress`.  Masked values become ``fill``, or NaN.
     fill
-        Values equal to this are missing: left out of the range that ``rel`` and ``psnr`` refer to, and restored exactly.  Where a value of an array on the
-        host looks like a fill value and is not named here, a :class:`FillWarning` says so, unless ``"none"`` says that every value is data.
+        Values equal to this are missing: left out of the range that ``rel`` and ``psnr`` refer to, and
+        restored exactly.  Where a value of an array on the host looks like a fill value and is not named
+        here, a :class:`FillWarning` says so, unless ``"none"`` says that every value is data.
     workflow
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
     predictor
-        ``lorenzo``, from neighbours; ``pyramid``, by interpolation, which makes smooth fields smaller and gives previews, see ``level`` of
-        :func:`decompress`; or ``auto``: what is smaller.  With ``pwr`` these two are of the CPU alone.
+        ``lorenzo``, from neighbours; ``pyramid``, by interpolation, which makes smooth fields smaller and
+        gives previews, see ``level`` of :func:`decompress`; or ``auto``: what is smaller.  With ``pwr`` these
+        two are of the CPU alone.
     backend
-        ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and more.  The bytes are the same.
+        ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and
+        more.  The bytes are the same.
     threads
         0 takes one per core.  The bytes are the same for every number.
     zstd
         A level, 1 to 22, adds a final zstd pass.
     name, dims, attrs
-        What the archive says of the field: its name, a name for each dim that the archive has, and a dict of attributes, each text, a list of
-        text, a number or a list of numbers; 1 MiB at most.  :func:`info` gives them back, and the command writes them into netCDF files.
+        What the archive says of the field: its name, a name for each dim that the archive has, and a dict of
+        attributes, each text, a list of text, a number or a list of numbers; 1 MiB at most.  :func:`info`
+        gives them back, and the command writes them into netCDF files.
     like
-        Where the archive goes: ``numpy`` for bytes on the host, ``cupy``, ``torch`` or an array of theirs for the device.
+        Where the archive goes: ``numpy`` for bytes on the host, ``cupy``, ``torch`` or an array of theirs for
+        the device.
 
-    Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for tensors, of PyTorch.
+    Returns bytes for arrays on the host; for arrays on the GPU an array of uint8 there, of CuPy or, for
+    tensors, of PyTorch.
     """
     archive, warn = compress_quietly(
         array, abs, rel, psnr, fill, pwr=pwr, floor=floor, ratio=ratio, size=size, exact=exact, workflow=workflow, predictor=predictor, backend=backend,
@@ -260,12 +269,14 @@ def _store(out: _arrays.View, data: _arrays.View) -> None:
 
 
 def info(archive: Any) -> Info:
-    """What an archive says of itself: shape, dtype, bound, sizes.  Reads header and footer, decodes nothing."""
+    """What an archive says of itself: shape, dtype, bound, sizes.  Reads header and footer, decodes
+    nothing."""
     return inspect(_arrays.view_archive(archive))
 
 
 def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) -> None:
-    """Checks everything: structure, every checksum, and the restored values' checksum.  Raises an :class:`ArchiveError` if one fails."""
+    """Checks everything: structure, every checksum, and the restored values' checksum.  Raises an
+    :class:`ArchiveError` if one fails."""
     view = _arrays.host_copy(_arrays.view_archive(archive))
     options = _arguments.decompress_options("cpu", threads, memory_limit)
     status = _cuda.call(lib.csz_test, None, (), view.pointer, view.nbytes, c.byref(options))
@@ -345,23 +356,29 @@ def decompress(
     """Restores the array of an archive, or a region of it.
 
     archive
-        Any contiguous buffer (bytes, bytearray, memoryview, mmap, NumPy array, read-only or not), or an array of bytes on the GPU.
+        Any contiguous buffer (bytes, bytearray, memoryview, mmap, NumPy array, read-only or not), or an array
+        of bytes on the GPU.
     out
-        An array to decode into, of the archive's dtype: the same shape, one that folds to it, or flat.  It is returned.  NumPy arrays may have
-        any strides and byte order (other than contiguous native costs a copy); on the GPU it must be contiguous.
+        An array to decode into, of the archive's dtype: the same shape, one that folds to it, or flat.  It is
+        returned.  NumPy arrays may have any strides and byte order (other than contiguous native costs a
+        copy); on the GPU it must be contiguous.
     region
-        What to decode, in the archive's dims: ``numpy.s_[0:64, 128:256]``, whole numbers (which drop the axis), ``...``, or a sequence of (begin, end)
-        pairs.  None, the default, is all of it.  Only the tiles it touches are decoded.  Negative indices count from the end; an empty region is an error, unless the axis itself is empty.
+        What to decode, in the archive's dims: ``numpy.s_[0:64, 128:256]``, whole numbers (which drop the
+        axis), ``...``, or a sequence of (begin, end) pairs.  None, the default, is all of it.  Only the tiles
+        it touches are decoded.  Negative indices count from the end; an empty region is an error, unless the
+        axis itself is empty.
     level
-        A preview, of an archive compressed with the pyramid: every 2^level-th value along each axis, within the bound, from a fraction of the bytes.
-        Its shape is that of the field over 2^level, rounded up; of four axes longer than 1 the two slowest are one.  ``region`` is then in that shape.
+        A preview, of an archive compressed with the pyramid: every 2^level-th value along each axis, within
+        the bound, from a fraction of the bytes.  Its shape is that of the field over 2^level, rounded up; of
+        four axes longer than 1 the two slowest are one.  ``region`` is then in that shape.
     shape
         The shape to return, where the archive could not keep it: ``()`` for 0-d, or more than four dims.
     like
-        Where the result goes: ``numpy``, ``cupy``, ``torch``, or an array of theirs.  Default: where the archive is.
+        Where the result goes: ``numpy``, ``cupy``, ``torch``, or an array of theirs.  Default: where the
+        archive is.
     memory_limit
-        Refuse, with :class:`LimitError`, to use more bytes than this for the result and scratch.  Set it before decoding what you do not trust:
-        a few hundred bytes can describe a field of petabytes.
+        Refuse, with :class:`LimitError`, to use more bytes than this for the result and scratch.  Set it
+        before decoding what you do not trust: a few hundred bytes can describe a field of petabytes.
     """
     source = _arrays.view_archive(archive)
     header = inspect(source)
@@ -426,10 +443,11 @@ def compare(
 ) -> Comparison:
     """Compares ``b`` with ``a``, in double and in one pass.
 
-    ``bound`` is what ``|a - b|`` may be, exactly; or ``pwr``, the same as a share of each value, beside which ``floor`` is an absolute error that any value
-    may have.  Without a bound nothing but special values can violate it.  Values of ``a`` that are not finite, or equal to ``fill``, must agree bit for
-    bit.  The result is true where nothing is violated.  Two arrays on one GPU are compared there, unless ``pwr`` is given; of others on GPUs copies on the
-    host.
+    ``bound`` is what ``|a - b|`` may be, exactly; or ``pwr``, the same as a share of each value, beside which
+    ``floor`` is an absolute error that any value may have.  Without a bound nothing but special values can
+    violate it.  Values of ``a`` that are not finite, or equal to ``fill``, must agree bit for bit.  The
+    result is true where nothing is violated.  Two arrays on one GPU are compared there, unless ``pwr`` is
+    given; of others on GPUs copies on the host.
     """
     left, right = _arrays.view_field(a, fill), _arrays.view_field(b, fill)
     if bound is not None and pwr is not None:
@@ -495,9 +513,9 @@ class _Watch:
 def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = None, fill: Fill = None) -> float:
     """The absolute bound that ``rel`` or ``psnr`` stands for over a whole dataset.
 
-    Chunked stores compress each chunk alone, so a relative bound there refers to the range of a chunk.  To mean the dataset's range, resolve
-    the bound once with this function and give it as ``abs``.  ``data`` is as in :func:`value_range`, ``fill`` as in :func:`compress`, with its warning but for
-    Dask arrays.
+    Chunked stores compress each chunk alone, so a relative bound there refers to the range of a chunk.  To
+    mean the dataset's range, resolve the bound once with this function and give it as ``abs``.  ``data`` is
+    as in :func:`value_range`, ``fill`` as in :func:`compress`, with its warning but for Dask arrays.
     """
     mode, number = _arguments.bound_of(None, rel, psnr)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
@@ -515,7 +533,8 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
 
 
 def features() -> Features:
-    """What this build and machine offer: version, library file, zstd, the CPU's instruction set, CUDA built and usable."""
+    """What this build and machine offer: version, library file, zstd, the CPU's instruction set, CUDA built
+    and usable."""
     return {
         "version": _library.version,
         "library": _library.path,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From what users hold (NumPy, CuPy, PyTorch, anything with an array protocol, buffers) to pointers, and from results back.
+"""From what users hold (NumPy, CuPy, PyTorch, anything with an array protocol, buffers) to pointers, and from
+results back.
 
-A :class:`View` is memory that the library may read or write, with everything that keeps it valid.  Device memory is taken without a
-copy where it is contiguous: PyTorch and CuPy by their own methods, others through ``__cuda_array_interface__`` or DLPack.
+A :class:`View` is memory that the library may read or write, with everything that keeps it valid.  Device
+memory is taken without a copy where it is contiguous: PyTorch and CuPy by their own methods, others through
+``__cuda_array_interface__`` or DLPack.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from . import _cuda, _errors
 
 @dataclass
 class View:
-    """C-contiguous memory.  ``device`` is None on the host; ``stream`` may still be at work on the memory; ``owner`` keeps it."""
+    """C-contiguous memory.  ``device`` is None on the host; ``stream`` may still be at work on the memory;
+    ``owner`` keeps it."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -153,7 +156,8 @@ _capsule_pointer.argtypes = [c.py_object, c.c_char_p]
 def _view_dlpack(x: Any) -> View:
     """Through DLPack.  The capsule is kept, not consumed, so its own destructor gives the tensor back.
 
-    Stream 1, the legacy default one, is the library's: the producer makes it wait for whatever still writes the tensor.
+    Stream 1, the legacy default one, is the library's: the producer makes it wait for whatever still writes
+    the tensor.
     """
     device_type, _ = x.__dlpack_device__()
     if int(device_type) not in (2, 13):
@@ -206,7 +210,8 @@ def as_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 
 def view_field(x: Any, fill: float | None = None) -> View:
-    """A field to read, in the machine's byte order; masked values become the fill value, or NaN where there is none."""
+    """A field to read, in the machine's byte order; masked values become the fill value, or NaN where there
+    is none."""
     if is_device(x):
         view = view_device(x)
     else:
@@ -235,7 +240,8 @@ def _advice(dtype: np.dtype[Any]) -> str:
 
 
 def _aligned(view: View) -> View:
-    """An archive on the device, where kernels read words of 8 bytes: a slice that starts between two is copied."""
+    """An archive on the device, where kernels read words of 8 bytes: a slice that starts between two is
+    copied."""
     if view.pointer % 8 == 0:
         return view
     assert view.device is not None
@@ -302,7 +308,8 @@ def view_out(x: Any) -> View:
 
 
 def place_of(like: Any, *views: View) -> Place:
-    """Where a result goes: as ``like`` says (a module or an array), else where the first view on a device is, else the host."""
+    """Where a result goes: as ``like`` says (a module or an array), else where the first view on a device is,
+    else the host."""
     if like is None:
         for view in views:
             if view.device is not None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """CuPy arrays of one shape, compressed and restored in one set of launches, for chunks.
 
-These are shortcuts.  A result is None where the call could not do it: a damaged archive, one with another shape, predictor or zstd, no memory
-for all at once.  It is then done alone, as without this module, and an error there says what is wrong.
+These are shortcuts.  A result is None where the call could not do it: a damaged archive, one with another
+shape, predictor or zstd, no memory for all at once.  It is then done alone, as without this module, and an
+error there says what is wrong.
 """
 
 from __future__ import annotations

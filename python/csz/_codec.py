@@ -62,7 +62,8 @@ def settings(
 
 
 def threads_of(threads: int | None) -> int:
-    """Threads for one chunk: as given, else CSZ_CODEC_THREADS, else 1, because chunks are already worked on side by side."""
+    """Threads for one chunk: as given, else CSZ_CODEC_THREADS, else 1, because chunks are already worked on
+    side by side."""
     if threads is None:
         text = os.environ.get("CSZ_CODEC_THREADS", "1")
         if not text.isdigit():
@@ -72,8 +73,9 @@ def threads_of(threads: int | None) -> int:
 
 
 def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: float | None) -> dict[str, Any]:
-    """Settings with a relative bound resolved over values that are neither padding nor missing.  Where they are all one value they must come back
-    exactly, for which the smallest bound serves; a chunk of padding alone keeps the relative one."""
+    """Settings with a relative bound resolved over values that are neither padding nor missing.  Where they
+    are all one value they must come back exactly, for which the smallest bound serves; a chunk of padding
+    alone keeps the relative one."""
     if _arrays.is_device(chunk):
         kept = chunk[(chunk != chunk.dtype.type(padding)) & (chunk - chunk == 0)]  # finite
         kept = kept if fill is None else kept[kept != kept.dtype.type(fill)]
@@ -90,7 +92,8 @@ def bound_without(chunk: Any, stored: dict[str, Any], padding: float, fill: floa
 
 
 class Warner:
-    """Warns of a forgotten fill value once for a codec, and blames the line that made it: chunks may be compressed by threads that have no caller."""
+    """Warns of a forgotten fill value once for a codec, and blames the line that made it: chunks may be
+    compressed by threads that have no caller."""
 
     def __init__(self) -> None:
         self.where, self.left = _warnings.outside(), [True]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package asks of CUDA itself, through the driver: the device a call runs on, foreign streams, small copies.
+"""What the package asks of CUDA itself, through the driver: the device a call runs on, foreign streams, small
+copies.
 
-The library works on the legacy default stream of the current device and returns when it is done.  Before a call, every stream that
-may still write or read one of its buffers is waited for: :func:`ready` is the one place where that happens.
+The library works on the legacy default stream of the current device and returns when it is done.  Before a
+call, every stream that may still write or read one of its buffers is waited for: :func:`ready` is the one
+place where that happens.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
 class _State:
-    """What was learnt and made in this process.  A child starts anew; the driver refuses to work there if its parent used CUDA."""
+    """What was learnt and made in this process.  A child starts anew; the driver refuses to work there if its
+    parent used CUDA."""
 
     def __init__(self) -> None:
         self.forget()
@@ -104,7 +107,8 @@ def current_device() -> int:
 
 
 class _Current:
-    """Makes a device current for the length of a block, as cudaSetDevice would, and then what was current before."""
+    """Makes a device current for the length of a block, as cudaSetDevice would, and then what was current
+    before."""
 
     def __init__(self, device: int) -> None:
         self.device = device
@@ -141,7 +145,8 @@ def ready(device: int | None, streams: Iterable[int | None]) -> Iterator[None]:
 
 
 def call(function: Any, device: int | None, streams: Iterable[int | None], *arguments: Any) -> int:
-    """Calls ``function(context, *arguments)`` on the device, once the streams given have finished; None: the CPU, no stream."""
+    """Calls ``function(context, *arguments)`` on the device, once the streams given have finished; None: the
+    CPU, no stream."""
     with ready(device, streams):
         return int(function(_library.context(device).handle, *arguments))
 

@@ -7,7 +7,8 @@ from typing import Any
 
 
 class Error(Exception):
-    """Base of everything that csz raises by itself.  ``status`` is the number of csz.h, 0 where the library was not reached."""
+    """Base of everything that csz raises by itself.  ``status`` is the number of csz.h, 0 where the library
+    was not reached."""
 
     status = 0
 

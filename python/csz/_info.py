@@ -27,7 +27,8 @@ class Info:
     bound: float
     """The bound as given."""
     bound_abs: float
-    """What no finite value differs by more than; 0 means exact.  NaN with pwr, where that depends on the value."""
+    """What no finite value differs by more than; 0 means exact.  NaN with pwr, where that depends on the
+    value."""
     workflow: str
     fill: float | None
     """The value that stands for missing ones, where one was given."""

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libcsz through ctypes: the structures and signatures of csz.h, csz_analyze.h and csz_cuda.h, and a context for each thread.
+"""libcsz through ctypes: the structures and signatures of csz.h, csz_analyze.h and csz_cuda.h, and a context
+for each thread.
 
-ctypes releases the GIL for the length of every call, and one wheel serves every version of Python.  The library is looked for in the
-environment variable CSZ_LIBRARY, then beside this file (where a wheel carries it), then where the system keeps libraries.
+ctypes releases the GIL for the length of every call, and one wheel serves every version of Python.  The
+library is looked for in the environment variable CSZ_LIBRARY, then beside this file (where a wheel carries
+it), then where the system keeps libraries.
 """
 
 from __future__ import annotations
@@ -250,7 +252,8 @@ class Analysis(c.Structure):
     ]
 
 
-# Structures by their names in csz.h, csz_analyze.h and csz_cuda.h, for the test that compares their layout with the compiler's.
+# Structures by their names in csz.h, csz_analyze.h and csz_cuda.h, for the test that compares their layout
+# with the compiler's.
 STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_field": Field,
     "csz_options": Options,
@@ -386,7 +389,8 @@ version: str = lib.csz_version_string().decode()
 
 
 def check(status: int, what: str = "") -> None:
-    """Raises the exception of a status that is not 0; ``what`` says what was being done and what would help."""
+    """Raises the exception of a status that is not 0; ``what`` says what was being done and what would
+    help."""
     if status:
         message = lib.csz_status_string(status).decode()
         kind = _errors.BY_STATUS.get(status, _errors.Error)
@@ -396,7 +400,8 @@ def check(status: int, what: str = "") -> None:
 
 
 class Context:
-    """A csz_context.  Contexts of a parent process are left alone in a child: what CUDA made does not survive a fork."""
+    """A csz_context.  Contexts of a parent process are left alone in a child: what CUDA made does not survive
+    a fork."""
 
     def __init__(self) -> None:
         self.handle = c.c_void_p()
@@ -418,14 +423,16 @@ _local = _Local()
 
 
 def context(device: int | None = None) -> Context:
-    """This thread's context: one for the CPU (None) and one for each CUDA device, whose scratch memory lies there."""
+    """This thread's context: one for the CPU (None) and one for each CUDA device, whose scratch memory lies
+    there."""
     if device not in _local.contexts:
         _local.contexts[device] = Context()
     return _local.contexts[device]
 
 
 def free_scratch() -> None:
-    """Gives back the scratch memory, on the host and on GPUs, that csz keeps for the calling thread between calls."""
+    """Gives back the scratch memory, on the host and on GPUs, that csz keeps for the calling thread between
+    calls."""
     _local.contexts = {}
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an archive says of its field besides values: name, names of dims, attributes; as Python's objects and as bytes."""
+"""What an archive says of its field besides values: name, names of dims, attributes; as Python's objects and
+as bytes."""
 
 from __future__ import annotations
 

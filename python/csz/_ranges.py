@@ -14,14 +14,15 @@ from . import _arrays, _errors
 def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | None:
     """Minimum and maximum over finite values that are not missing, or None where there are none.
 
-    ``data`` may be larger than memory: Dask arrays are reduced block by block, anything else with ``shape`` and slices (Zarr, HDF5, memmap) is read
-    some rows at a time.
+    ``data`` may be larger than memory: Dask arrays are reduced block by block, anything else with ``shape``
+    and slices (Zarr, HDF5, memmap) is read some rows at a time.
     """
     return range_of(data, fill)
 
 
 def range_of(data: Any, fill: float | None, look: Callable[[Any, int], None] | None = None) -> tuple[float, float] | None:
-    """As value_range; ``look`` gets each block of rows and the number of its first element, but for Dask arrays."""
+    """As value_range; ``look`` gets each block of rows and the number of its first element, but for Dask
+    arrays."""
     if hasattr(data, "to_delayed") and hasattr(data, "dask"):
         import dask
 

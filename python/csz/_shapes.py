@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shapes and regions: what an archive's dims keep of an array's shape, and which part of them a caller asks for."""
+"""Shapes and regions: what an archive's dims keep of an array's shape, and which part of them a caller asks
+for."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from ._library import MAX_NDIM
 
 
 def fold(shape: Sequence[int]) -> tuple[int, ...]:
-    """The dims an archive stores for a shape: of more than four the slowest become one, and none become (1,)."""
+    """The dims an archive stores for a shape: of more than four the slowest become one, and none become
+    (1,)."""
     shape = tuple(shape)
     extra = max(len(shape) - MAX_NDIM, 0)
     return (math.prod(shape[: extra + 1]), *shape[extra + 1 :]) if shape else (1,)
@@ -63,7 +65,8 @@ def region_of(region: Any, dims: tuple[int, ...]) -> tuple[list[int], list[int],
 
 
 def shape_of(shape: Any, dims: tuple[int, ...], what: str, flat: bool = False) -> tuple[int, ...]:
-    """A shape that holds the same elements in the same order as the archive's dims: only extents folded or of 1 may differ."""
+    """A shape that holds the same elements in the same order as the archive's dims: only extents folded or of
+    1 may differ."""
     try:
         wanted = tuple(operator.index(n) for n in (shape if hasattr(shape, "__iter__") else (shape,)))
     except TypeError:

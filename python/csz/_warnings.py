@@ -28,7 +28,8 @@ def outside() -> tuple[str, int]:
 
 
 def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any], where: tuple[str, int] | None = None) -> bool:
-    """Warns of values that look like fill values, unless none is said to be one.  ``where``: the line to blame, by default the caller's."""
+    """Warns of values that look like fill values, unless none is said to be one.  ``where``: the line to
+    blame, by default the caller's."""
     if not suspect.found or isinstance(fill, str):
         return False
     text, other = (str(dtype.type(value)).replace("+", "") for value in (suspect.value, suspect.other))

@@ -5,8 +5,9 @@
     file.create_dataset("t", data=t, chunks=True, **csz.hdf5.Csz(abs=1e-3))
     dataset.to_netcdf("t.nc", engine="h5netcdf", encoding={"t": csz.hdf5.encoding(abs=1e-3)})
 
-Importing this module tells HDF5 where the package keeps the plugin: the copies of HDF5 that the process has loaded
-already, by their own call, and those that it loads later, by HDF5_PLUGIN_PATH.  Files then open as any other.
+Importing this module tells HDF5 where the package keeps the plugin: the copies of HDF5 that the process has
+loaded already, by their own call, and those that it loads later, by HDF5_PLUGIN_PATH.  Files then open as any
+other.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def plugin_path() -> Path:
 
 
 def _loaded_hdf5() -> Iterator[str]:
-    """Files of the HDF5 libraries that this process has loaded; wheels bring one each, under names of their own."""
+    """Files of the HDF5 libraries that this process has loaded; wheels bring one each, under names of their
+    own."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/") > 0}
@@ -97,9 +99,11 @@ def _paths_of(library: ctypes.CDLL) -> list[str]:
 class Csz(Mapping[str, Any]):
     """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)`` or ``compression=Csz(abs=1e-3)``.
 
-    Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with the range of its own values.
-    :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a value of missing data; by default the dataset's own
-    fill value; ``"none"``: every value counts.  ``floor`` beside ``pwr``: an absolute error that any value may have.  ``exact=True`` instead of a bound: every bit is kept, of any type.
+    Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with
+    the range of its own values.  :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a
+    value of missing data; by default the dataset's own fill value; ``"none"``: every value counts.  ``floor``
+    beside ``pwr``: an absolute error that any value may have.  ``exact=True`` instead of a bound: every bit
+    is kept, of any type.
     """
 
     def __init__(
@@ -175,12 +179,14 @@ def _words_of(value: float) -> tuple[int, int]:
 
 
 def encoding(**settings: Any) -> dict[str, Any]:
-    """For xarray's ``to_netcdf(engine="h5netcdf", encoding={NAME: encoding(rel=1e-4)})``; settings as of :class:`Csz`."""
+    """For xarray's ``to_netcdf(engine="h5netcdf", encoding={NAME: encoding(rel=1e-4)})``; settings as of
+    :class:`Csz`."""
     return dict(Csz(**settings))
 
 
 def codec(dataset: Any) -> Any:
-    """The numcodecs codec that reads the chunks of a dataset of h5py which has the filter: for kerchunk and others that read chunks by themselves."""
+    """The numcodecs codec that reads the chunks of a dataset of h5py which has the filter: for kerchunk and
+    others that read chunks by themselves."""
     from .numcodecs import Csz as Codec
 
     words = dataset._filters.get(str(FILTER_ID), ())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A numcodecs codec, ``{"id": "csz", "abs": 0.001}``, for Zarr format 2 and whatever else takes numcodecs.
 
-numcodecs finds it by its entry point once the package is installed.  Each encoded chunk is an archive, which the command csz reads too.
+numcodecs finds it by its entry point once the package is installed.  Each encoded chunk is an archive, which
+the command csz reads too.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ __all__ = ["Csz"]
 class Csz(Codec):  # type: ignore[misc]
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``exact``, ``floor``, ``fill``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
-    :func:`csz.absolute_bound` resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for missing
-    data, or pads chunks and the bound is relative, give it as ``fill`` too.  With None or ``"none"`` no value is missing; with ``"auto"``, the
-    default, nothing is said, and a value that looks like a fill value gives a :class:`csz.FillWarning`.  ``dtype`` is needed for arrays in the other byte order alone, for
+    Bounds, ``exact``, ``floor``, ``fill``, ``workflow``, ``predictor`` and ``zstd`` are those of
+    :func:`csz.compress`.  A relative bound refers to the range of each chunk; :func:`csz.absolute_bound`
+    resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for
+    missing data, or pads chunks and the bound is relative, give it as ``fill`` too.  With None or ``"none"``
+    no value is missing; with ``"auto"``, the default, nothing is said, and a value that looks like a fill
+    value gives a :class:`csz.FillWarning`.  ``dtype`` is needed for arrays in the other byte order alone, for
     example ``">f4"``.  ``threads`` is for one chunk and not stored: 1, or what CSZ_CODEC_THREADS says.
 
-    Zarr gives a decoded chunk its shape and order.  By itself ``decode`` returns the dims of the archive: those of a chunk in Fortran order
-    reversed, (4, 3, 2) for (2, 3, 4), and of more than four the slowest as one.
+    Zarr gives a decoded chunk its shape and order.  By itself ``decode`` returns the dims of the archive:
+    those of a chunk in Fortran order reversed, (4, 3, 2) for (2, 3, 4), and of more than four the slowest as
+    one.
     """
 
     codec_id = "csz"
@@ -65,7 +69,8 @@ class Csz(Codec):  # type: ignore[misc]
         return f"Csz({shown})"
 
     def encode(self, buf: Any) -> Any:
-        """An archive of a chunk; one in Fortran order is stored transposed, because decoded chunks are taken in memory order."""
+        """An archive of a chunk; one in Fortran order is stored transposed, because decoded chunks are taken
+        in memory order."""
         chunk = buf if hasattr(buf, "flags") else np.asarray(buf)
         if chunk.dtype.kind == "f" and not chunk.dtype.isnative and chunk.dtype != self._dtype:
             raise _errors.DtypeError(f"chunks in the other byte order need Csz(..., dtype={chunk.dtype.str!r}), to come back in it")
@@ -75,7 +80,8 @@ class Csz(Codec):  # type: ignore[misc]
         return _codec.compress_chunk(chunk, self._settings, fill, self._threads, self._warner)
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """The chunk, in the dims of its archive, or written to ``out``, which may be any writable buffer of the right size."""
+        """The chunk, in the dims of its archive, or written to ``out``, which may be any writable buffer of
+        the right size."""
         if out is None:
             chunk = _codec.decompress_chunk(buf, self._threads)
             return chunk if self._dtype is None else chunk.astype(self._dtype, copy=False)

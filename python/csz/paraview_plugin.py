@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ParaView's view of csz.vtk.CszReader.  Load this file in ParaView: Tools > Manage Plugins > Load New, or LoadPlugin of pvpython;
-`python3 -m csz.paraview_plugin` prints where it is.
+"""ParaView's view of csz.vtk.CszReader.  Load this file in ParaView: Tools > Manage Plugins > Load New, or
+LoadPlugin of pvpython; `python3 -m csz.paraview_plugin` prints where it is.
 
 ParaView's own Python needs no csz installed: the package that this file lies in is found from here.
 """

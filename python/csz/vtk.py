@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A VTK reader of archives: the field as vtkImageData, for VTK's Python and, through paraview_plugin.py, for ParaView.
+"""A VTK reader of archives: the field as vtkImageData, for VTK's Python and, through paraview_plugin.py, for
+ParaView.
 
     reader = csz.vtk.CszReader()
     reader.SetFileName("pressure.f32.csz")
     contour.SetInputConnection(reader.GetOutputPort())
 
-Only what is asked for is decoded: a level of resolution, a region of interest, and of these the extent that the pipeline requests.
+Only what is asked for is decoded: a level of resolution, a region of interest, and of these the extent that
+the pipeline requests.
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ AUTO_POINTS = 1 << 24
 
 
 class CszReader(VTKPythonAlgorithmBase):  # type: ignore[misc]
-    """Reads an archive of up to three dims as an image, and one of four as an image for each index of the slowest, as time steps.
+    """Reads an archive of up to three dims as an image, and one of four as an image for each index of the
+    slowest, as time steps.
 
-    Attributes ``spacing`` and ``origin`` of the archive, a number or one for each dim in space, slowest first, place it; without them
-    points are 1 apart, from 0.  The array is called as the archive says, or as the file; ``units`` become its label.
+    Attributes ``spacing`` and ``origin`` of the archive, a number or one for each dim in space, slowest
+    first, place it; without them points are 1 apart, from 0.  The array is called as the archive says, or as
+    the file; ``units`` become its label.
     """
 
     def __init__(self) -> None:
@@ -47,15 +51,18 @@ class CszReader(VTKPythonAlgorithmBase):  # type: ignore[misc]
         self._set("_file_name", file_name)
 
     def SetLevel(self, level: int) -> None:
-        """Every 2^level-th point; 0: all; -1, the default: the finest level of at most AUTO_POINTS points, or the coarsest there is."""
+        """Every 2^level-th point; 0: all; -1, the default: the finest level of at most AUTO_POINTS points, or
+        the coarsest there is."""
         self._set("_level", int(level))
 
     def SetRegion(self, x0: int, x1: int, y0: int, y1: int, z0: int, z1: int) -> None:
-        """A box of points of the whole field, with both ends, as of vtkExtractVOI; 0, -1 along an axis: all of it."""
+        """A box of points of the whole field, with both ends, as of vtkExtractVOI; 0, -1 along an axis: all
+        of it."""
         self._set("_region", (x0, x1, y0, y1, z0, z1))
 
     def SetMissingAsNaN(self, missing: bool) -> None:
-        """Whether the fill value of the archive is replaced by NaN, as by default, so that it counts for no range of colours."""
+        """Whether the fill value of the archive is replaced by NaN, as by default, so that it counts for no
+        range of colours."""
         self._set("_missing", bool(missing))
 
     def _set(self, name: str, value: Any) -> None:
@@ -114,7 +121,8 @@ class CszReader(VTKPythonAlgorithmBase):  # type: ignore[misc]
 
 
 class _Plan:
-    """What a file and the settings come to: the extent in points of the level, where it lies in space, and how to read a part of it."""
+    """What a file and the settings come to: the extent in points of the level, where it lies in space, and
+    how to read a part of it."""
 
     def __init__(self, file_name: str | None, level: int, region: tuple[int, ...]) -> None:
         if not file_name:

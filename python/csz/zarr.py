@@ -3,8 +3,8 @@
 
     zarr.create_array(store, shape=..., chunks=..., dtype="float32", serializer=csz.zarr.CszCodec(abs=1e-3), compressors=None)
 
-Zarr finds it by its entry point once the package is installed.  Reading a part of a chunk decodes only the tiles it touches.  Each chunk is
-an archive, which the command csz reads too.
+Zarr finds it by its entry point once the package is installed.  Reading a part of a chunk decodes only the
+tiles it touches.  Each chunk is an archive, which the command csz reads too.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ __all__ = ["CszCodec"]
 class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``exact``, ``floor``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.  A relative bound refers to the range of each chunk;
-    :func:`csz.absolute_bound` resolves one over a whole dataset.
+    Bounds, ``exact``, ``floor``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.
+    A relative bound refers to the range of each chunk; :func:`csz.absolute_bound` resolves one over a whole
+    dataset.
 
-    ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it is left out of the range that a
-    relative bound refers to, so that what Zarr pads chunks at the edge with does not count, and is restored exactly, unless it is 0, which is
-    then a value like any other.  A number names another value; with None or ``"none"`` no value is missing, and the
-    array's fill value is left out of the range all the same.  ``threads`` is for one chunk and not
-    stored: 1, or what CSZ_CODEC_THREADS says.
+    ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it
+    is left out of the range that a relative bound refers to, so that what Zarr pads chunks at the edge with
+    does not count, and is restored exactly, unless it is 0, which is then a value like any other.  A number
+    names another value; with None or ``"none"`` no value is missing, and the array's fill value is left out
+    of the range all the same.  ``threads`` is for one chunk and not stored: 1, or what CSZ_CODEC_THREADS
+    says.
     """
 
     is_fixed_size = False
@@ -93,7 +95,8 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return padding, self.fill
 
     def _has_own_range(self, padding: float, fill: Any) -> bool:
-        """Whether the bound refers to a range that leaves out the padding, which the library does not know."""
+        """Whether the bound refers to a range that leaves out the padding, which the library does not
+        know."""
         return (self.rel is not None or self.psnr is not None) and fill != padding
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
@@ -120,7 +123,8 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
             return None
         return await asyncio.to_thread(self._decode_selection, chunk_data, selection, chunk_spec)
 
-    # Chunks on the GPU go through one set of launches where zarr hands over several (codec_pipeline.batch_size).
+    # Chunks on the GPU go through one set of launches where zarr hands over several
+    # (codec_pipeline.batch_size).
 
     async def encode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> Iterable[Any]:
         return await _together(list(chunks_and_specs), self._encode_key, self._encode_many, super().encode)
@@ -194,7 +198,8 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
 
 async def _together(work: list[tuple[Any, Any]], key: Callable[..., Any], many: Callable[..., list[Any]], alone: Callable[..., Any]) -> list[Any]:
-    """Results in the order of the work, None for no chunk: ``many`` does what has one key, and ``alone`` the rest and what ``many`` has left undone."""
+    """Results in the order of the work, None for no chunk: ``many`` does what has one key, and ``alone`` the
+    rest and what ``many`` has left undone."""
     groups: dict[Any, list[int]] = {}
     for i, item in enumerate(work):
         of = None if item[0] is None else key(*item)
@@ -221,7 +226,8 @@ def _is_whole(selection: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _box(selection: Any, shape: tuple[int, ...]) -> tuple[list[tuple[int, int]], tuple[Any, ...]] | None:
-    """The smallest region that holds a selection, and the selection within it; None where it is best to decode everything."""
+    """The smallest region that holds a selection, and the selection within it; None where it is best to
+    decode everything."""
     if not isinstance(selection, tuple) or len(selection) != len(shape):
         return None
     region, inside = [], []

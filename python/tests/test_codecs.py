@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Zarr formats 2 and 3, xarray and Dask over csz give what the same data give uncompressed, within the bound."""
+"""Zarr formats 2 and 3, xarray and Dask over csz give what the same data give uncompressed, within the
+bound."""
 
 import json
 import pickle

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package does around calls on a GPU, checked without one: a stand-in for the driver counts waits and devices, and "device"
-arrays of a stand-in for CuPy lie in host memory, where the library's CPU backend can work on them."""
+"""What the package does around calls on a GPU, checked without one: a stand-in for the driver counts waits
+and devices, and "device" arrays of a stand-in for CuPy lie in host memory, where the library's CPU backend
+can work on them."""
 
 import asyncio
 import ctypes
@@ -115,7 +116,8 @@ class Device(OnStandIns):
         self.archive = csz.compress(self.host, abs=1e-3, backend="cpu")
 
     def calls(self, call):
-        """What call returns, with the order of waits and calls of the library, and the pointers that the latter got."""
+        """What call returns, with the order of waits and calls of the library, and the pointers that the
+        latter got."""
         self.driver.log.clear()
         for name in ("csz_compress", "csz_decompress", "csz_decompress_region"):
             real = getattr(_library.lib, name)
@@ -244,7 +246,8 @@ class Device(OnStandIns):
 
 
 class Batches:
-    """Stands for the calls of csz_cuda.h that take several fields: does them on the CPU, and notes how many."""
+    """Stands for the calls of csz_cuda.h that take several fields: does them on the CPU, and notes how
+    many."""
 
     def __init__(self, status=0):
         self.status, self.log = status, []
@@ -284,7 +287,8 @@ class Batches:
 
 @needs("zarr")
 class ZarrBatches(OnStandIns):
-    """Chunks that zarr hands to the codec together, on the device, go to the library together, and come back as they would one by one."""
+    """Chunks that zarr hands to the codec together, on the device, go to the library together, and come back
+    as they would one by one."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every block of docs/python.md runs and prints what the page says; the notebook is the page; examples and docstrings work."""
+"""Every block of docs/python.md runs and prints what the page says; the notebook is the page; examples and
+docstrings work."""
 
 import contextlib
 import doctest

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays of CuPy and PyTorch on a GPU: no copy, no way over the host, the right order with other streams, the CPU's bytes.
+"""Arrays of CuPy and PyTorch on a GPU: no copy, no way over the host, the right order with other streams, the
+CPU's bytes.
 
 Skipped where there is no GPU, CuPy or PyTorch.  test_device.py checks the same paths against a stand-in.
 """
@@ -241,7 +242,8 @@ class CuPy(unittest.TestCase):
 @gpu
 @needs("cupy", "zarr")
 class Zarr(unittest.TestCase):
-    """zarr.config.enable_gpu(): chunks are encoded and decoded on the device, to the bytes of the host's codec."""
+    """zarr.config.enable_gpu(): chunks are encoded and decoded on the device, to the bytes of the host's
+    codec."""
 
     def test_chunks_stay_on_the_device(self):
         import cupy
@@ -269,7 +271,8 @@ class Zarr(unittest.TestCase):
                         batched[:] = cupy.asarray(host)
                         np.testing.assert_array_equal(batched[:].get(), back.get())
                     counts = [len(sizes) - sizes.count(None) for sizes in together]
-                    # written: all, unless a relative bound leaves out what pads them; read: those that no edge cuts off
+                    # written: all, unless a relative bound leaves out what pads them; read: those that no
+                    # edge cuts off
                     self.assertEqual(counts, [8] if "abs" not in settings else [12, 8])
                 self.assertIsInstance(back, cupy.ndarray)
                 np.testing.assert_array_equal(back.get(), on_host[:])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The binding fits csz.h, csz_analyze.h and csz_cuda.h, and calls from many threads and processes do not disturb each other."""
+"""The binding fits csz.h, csz_analyze.h and csz_cuda.h, and calls from many threads and processes do not
+disturb each other."""
 
 import ctypes
 import os
@@ -82,7 +83,8 @@ class Threads(unittest.TestCase):
             self.assertTrue(all(pool.map(work, range(64))))
 
     def test_the_gil_is_released(self):
-        """Another thread sees a call between its start and its end.  If calls kept the GIL, it would run between two of them alone."""
+        """Another thread sees a call between its start and its end.  If calls kept the GIL, it would run
+        between two of them alone."""
         field = smooth((256, 256, 32))
         progress = _library.lib.csz_context_progress
         progress.restype, progress.argtypes = ctypes.c_double, [ctypes.c_void_p]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/zarr-codec.schema.json and the codec agree: what zarr writes for it is valid, what the codec refuses is not, and the page shows both."""
+"""docs/zarr-codec.schema.json and the codec agree: what zarr writes for it is valid, what the codec refuses
+is not, and the page shows both."""
 
 import dataclasses
 import json

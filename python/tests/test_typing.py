@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a type checker says of the package: a user's program passes mypy --strict, a wrong one does not, and neither does the package lack types."""
+"""What a type checker says of the package: a user's program passes mypy --strict, a wrong one does not, and
+neither does the package lack types."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The VTK reader: what it shows is the field, placed where the archive says; levels, regions and extents decode the same values; and the
-blocks of docs/visualization.md print and draw what the page shows."""
+"""The VTK reader: what it shows is the field, placed where the archive says; levels, regions and extents
+decode the same values; and the blocks of docs/visualization.md print and draw what the page shows."""
 
 import contextlib
 import io
@@ -194,7 +194,8 @@ class Page(unittest.TestCase):
             self.skipTest("no OpenGL for the picture: install libegl1 and libgl1-mesa-dri")
 
     def compare(self, drawn):
-        """Pictures of other drivers differ in single pixels at edges and by a shade; another surface differs in thousands."""
+        """Pictures of other drivers differ in single pixels at edges and by a shade; another surface differs
+        in thousands."""
         from vtkmodules.vtkIOImage import vtkPNGReader
 
         def pixels(path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""operator_test.py PAGE: the operator in ADIOS2, by its Python interface: the Python of PAGE, then types, ranks, several blocks, bounds, fill values
-and what is refused.  Prints a line for each and exits 1 if one fails."""
+"""operator_test.py PAGE: the operator in ADIOS2, by its Python interface: the Python of PAGE, then types,
+ranks, several blocks, bounds, fill values and what is refused.  Prints a line for each and exits 1 if one
+fails."""
 
 import contextlib
 import io

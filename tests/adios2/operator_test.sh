@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# operator_test.sh BUILD: builds the ADIOS2 operator on an installed copy of BUILD, as docs/adios2.md says, and runs operator_test.py with the
-# adios2 of python_environment.sh.  Exits 77 where pip could not install that, or there is no C++ compiler.
+# operator_test.sh BUILD: builds the ADIOS2 operator on an installed copy of BUILD, as docs/adios2.md says,
+# and runs operator_test.py with the adios2 of python_environment.sh.  Exits 77 where pip could not install
+# that, or there is no C++ compiler.
 set -u
 build=$(realpath "${1:?usage: operator_test.sh BUILD}") || exit 2
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 2

@@ -802,7 +802,8 @@ refuses 1 'bytes' "a pipe that brings too much" bash -c "'$csz' compress - -t f3
 refuses 1 '100 bytes.* 20000' "a pipe that brings too little" bash -c \
     "head -c 100 d3.f32 | '$csz' compress - -t f32 -d 5000 -e 1 -o x"
 cp noise.f32 shrinking.f32
-# More than a pipe holds comes first, so that the other file is open when it shrinks; several threads meet the fault at once.
+# More than a pipe holds comes first, so that the other file is open when it shrinks; several threads meet the
+# fault at once.
 refuses 1 'shorter' "a file that shrinks while it is read" bash -c \
     "{ head -c 4000000 noise.f32; truncate -s 0 shrinking.f32; tail -c +4000001 noise.f32; } | '$csz' compare shrinking.f32 - -t f32 -d 2097152 -j8"
 # Cut within its last page, it has zeros instead and no fault.
@@ -1037,7 +1038,8 @@ for signal in INT TERM HUP; do
     bad=""
     for delay in 0.01 0.03 0.06 0.1; do
         printf 'the old file' >killed.csz
-        # A shell without job control starts background jobs with SIGINT ignored, and nohup all with SIGHUP; env puts the default back.
+        # A shell without job control starts background jobs with SIGINT ignored, and nohup all with SIGHUP;
+        # env puts the default back.
         env --default-signal=INT,TERM,HUP "${compress_noise[@]}" -f -o killed.csz >out.txt 2>err.txt &
         pid=$!
         sleep $delay

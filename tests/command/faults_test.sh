@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# faults_test.sh CSZ SHIM: whatever system call or allocation fails, csz ends with a message and status 1, and leaves the old output or the whole new one, and no
-# temporary; interrupted and short reads and writes change nothing.  SHIM is tests/command/fault_shim.c, preloaded.  Each call is made to fail the first time, the second
-# time, and so on until a run gets by without meeting it.
+# faults_test.sh CSZ SHIM: whatever system call or allocation fails, csz ends with a message and status 1, and
+# leaves the old output or the whole new one, and no temporary; interrupted and short reads and writes change
+# nothing.  SHIM is tests/command/fault_shim.c, preloaded.  Each call is made to fail the first time, the
+# second time, and so on until a run gets by without meeting it.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u

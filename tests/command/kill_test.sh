@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# kill_test.sh CSZ [TIMES]: kill -9 at TIMES (20) random instants of a compress or decompress always leaves the old output whole or the new one whole, and where files
-# without names are to be had nothing else: at most, between two calls that name a finished one, that under a hidden name.
+# kill_test.sh CSZ [TIMES]: kill -9 at TIMES (20) random instants of a compress or decompress always leaves
+# the old output whole or the new one whole, and where files without names are to be had nothing else: at
+# most, between two calls that name a finished one, that under a hidden name.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# many_test.sh CSZ: several files in one run of csz: names, folders, failures, order and exit statuses.  Prints
-# one line per property and exits 1 if any does not hold.  Needs coreutils, bash and python3's standard library.
+# many_test.sh CSZ: several files in one run of csz: names, folders, failures, order and exit statuses.
+# Prints one line per property and exits 1 if any does not hold.  Needs coreutils, bash and python3's standard
+# library.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
 set -u

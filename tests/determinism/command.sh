@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# command.sh CSZ RUNNER OTHER: two builds of the command, OTHER under RUNNER (qemu-s390x), work on the same files alike: archives, restored raw and .npy files, of little- and
-# big-endian input, through files and pipes, and what verify, test, compare and analyze say.  Prints what differs; exit status 0: nothing.
+# command.sh CSZ RUNNER OTHER: two builds of the command, OTHER under RUNNER (qemu-s390x), work on the same
+# files alike: archives, restored raw and .npy files, of little- and big-endian input, through files and
+# pipes, and what verify, test, compare and analyze say.  Prints what differs; exit status 0: nothing.
 set -u
 csz=$(realpath "$1") runner=$2 other=$(realpath "$3")
 work=$(mktemp -d) || exit 2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# flags_test.sh SOURCE: src/core compiles with ordinary flags and refuses those that change IEEE arithmetic, with
-# gcc and with clang, whichever are here.  -fassociative-math is given with the two flags without which both
-# compilers ignore it.
+# flags_test.sh SOURCE: src/core compiles with ordinary flags and refuses those that change IEEE arithmetic,
+# with gcc and with clang, whichever are here.  -fassociative-math is given with the two flags without which
+# both compilers ignore it.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 source=$(realpath "${1:?usage: flags_test.sh SOURCE}") || exit 2

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# isa_test.sh CSZ SET OBJECTS... [SET OBJECTS...] --libraries FILE...: which instructions and names the library's objects hold.
-# SET is --set=NAME.  Objects compiled for a set define no name that another object may define too, so that the
-# linker cannot take their code for an older processor's; and the baseline's hold no instruction of a set.  Then
-# what the command says of its choice.
+# isa_test.sh CSZ SET OBJECTS... [SET OBJECTS...] --libraries FILE...: which instructions and names the
+# library's objects hold.  SET is --set=NAME.  Objects compiled for a set define no name that another object
+# may define too, so that the linker cannot take their code for an older processor's; and the baseline's hold
+# no instruction of a set.  Then what the command says of its choice.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 csz=$(realpath "${1:?usage: isa_test.sh CSZ SET OBJECTS...}") || exit 2

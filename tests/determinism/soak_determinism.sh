@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Builds the library with every compiler at hand, without optimization and with much, with flags of a user that ask for fast-math and contraction, and for s390x
-# (big-endian, under qemu-user) and x86-64 where the tools are; each must write and read the golden archives, and give the same sums over several hundred fields with
-# 1, 2, 7 and 64 threads.  On x86-64 every instruction set of the build runs too, and under qemu-user on processors that lack the others.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds (default: a temporary one); DETERMINISM_REFERENCE: sums of
-# another machine to compare with; DETERMINISM_ONLY: a part of the names of the builds wanted.  Exit status: 0 all alike, 1 not.
+# Builds the library with every compiler at hand, without optimization and with much, with flags of a user
+# that ask for fast-math and contraction, and for s390x (big-endian, under qemu-user) and x86-64 where the
+# tools are; each must write and read the golden archives, and give the same sums over several hundred fields
+# with 1, 2, 7 and 64 threads.  On x86-64 every instruction set of the build runs too, and under qemu-user on
+# processors that lack the others.  Prints one line a build.  DETERMINISM_OUT: the folder for the builds
+# (default: a temporary one); DETERMINISM_REFERENCE: sums of another machine to compare with;
+# DETERMINISM_ONLY: a part of the names of the builds wanted.  Exit status: 0 all alike, 1 not.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${DETERMINISM_OUT:-$(mktemp -d)}
@@ -62,7 +65,8 @@ variant() {
     fi
 }
 
-# instruction_set BUILD SET RUNNER: the sums of a build's loops for one instruction set, which must be the one that they run with.
+# instruction_set BUILD SET RUNNER: the sums of a build's loops for one instruction set, which must be the one
+# that they run with.
 instruction_set() {
     build=$1 isa=$2 runner=$3
     case $build in *"${DETERMINISM_ONLY-}"*) ;; *) return ;; esac

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs_test.py BUILD PLUGIN_FOLDER [SANITIZERS]: what the documentation shows works, and what it names is there.
+"""docs_test.py BUILD PLUGIN_FOLDER [SANITIZERS]: what the documentation shows works, and what it names is
+there.
 
-Run is every fenced block of sh, python, c and cmake in README.md, SECURITY.md and docs/*.md, every example of the man page and every
-example of `csz help`.  A page's blocks run in its own scratch folder, one after the other, with the data that tests/docs/setup.sh makes for it
-and with csz, the examples and an installed copy of this build within reach:
+Run is every fenced block of sh, python, c and cmake in README.md, SECURITY.md and docs/*.md, every example of
+the man page and every example of `csz help`.  A page's blocks run in its own scratch folder, one after the
+other, with the data that tests/docs/setup.sh makes for it and with csz, the examples and an installed copy of
+this build within reach:
 
     ```sh              run by bash -eu; the whole block is left out where a command of `needs=a,b` on the fence is missing
     ```python          run by a Python that has the modules of `needs=`
@@ -14,11 +16,13 @@ and with csz, the examples and an installed copy of this build within reach:
     ```text output     what the block before it prints on standard output
     <!-- before: CODE -->   in front of a block: code that it needs and a reader does not
 
-tests/docs/plan.txt is the one list of what is not run, with the reason, and of sizes that are made smaller.  An entry that fits nothing
-fails, so does a block of another language, and an indented block that holds commands: those are for drawings and formulas.
+tests/docs/plan.txt is the one list of what is not run, with the reason, and of sizes that are made smaller.
+An entry that fits nothing fails, so does a block of another language, and an indented block that holds
+commands: those are for drawings and formulas.
 
-Also checked: a picture that a page's blocks draw is the one of docs/figures that has its name.  In the text: links lead somewhere; `make TARGET`, files, tests, CMake options, functions and options of csz in backquotes exist; docs/api.md
-names every function of csz.h.  Prints one line for each and exits 1 if any fails.
+Also checked: a picture that a page's blocks draw is the one of docs/figures that has its name.  In the text:
+links lead somewhere; `make TARGET`, files, tests, CMake options, functions and options of csz in backquotes
+exist; docs/api.md names every function of csz.h.  Prints one line for each and exits 1 if any fails.
 """
 
 import json
@@ -297,7 +301,8 @@ sys.exit(int(drawn.shape != shown.shape or (np.abs(drawn - shown).max(axis=2) > 
 
 
 def compare_pictures(page, folder):
-    """Drivers and versions may differ in single pixels at edges; another picture differs in more than one of a hundred."""
+    """Drivers and versions may differ in single pixels at edges; another picture differs in more than one of
+    a hundred."""
     for name in re.findall(r"\(figures/(\w+\.png)\)", page.read_text()):
         if (folder / name).exists():
             same = runs(python_with(["numpy", "matplotlib"]), "-c", SAME_PICTURE, folder / name, page.parent / "figures" / name)
@@ -305,7 +310,8 @@ def compare_pictures(page, folder):
 
 
 def set_up(work):
-    """Puts the build within reach: commands, an installed copy, the settings that MPI wants in a container."""
+    """Puts the build within reach: commands, an installed copy, the settings that MPI wants in a
+    container."""
     commands = work / "bin"
     commands.mkdir()
     for name in ("csz", "csz-mpi", "csz-mpi-wave", "csz-demo", "csz-generate"):
@@ -321,7 +327,8 @@ def set_up(work):
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                    "OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}  # fmt: skip
-    # TMPDIR: of two mpiruns that begin at once, as other tests have theirs, Open MPI 4 may fail to make the session folder they share
+    # TMPDIR: of two mpiruns that begin at once, as other tests have theirs, Open MPI 4 may fail to make the
+    # session folder they share
     os.environ.update(environment)
     os.environ.pop("HDF5_PLUGIN_PATH", None)
     if plugins != "none":

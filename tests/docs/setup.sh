@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# setup.sh PAGE: the data that a page's blocks start from, made in the current folder.  Fields are those of tests/docs/plan.txt, smaller than
-# the page says.
+# setup.sh PAGE: the data that a page's blocks start from, made in the current folder.  Fields are those of
+# tests/docs/plan.txt, smaller than the page says.
 # shellcheck shell=bash
 
 # npy FILE RAW TYPE SHAPE: a raw file as a NumPy one.

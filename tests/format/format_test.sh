@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# format_test.sh CSZ: holds docs/format.md against the library.  Compresses small fields with csz, restores each
-# with csz and with decode_format.py, which knows the document alone, and requires the same bytes of both.
-# Prints one line per field and exits 1 if any differs.  A last part requires that the fields met every mode,
-# class, order, book and kind of mask the format has, and that damage is refused.  Needs bash and python3's
-# standard library.
+# format_test.sh CSZ: holds docs/format.md against the library.  Compresses small fields with csz, restores
+# each with csz and with decode_format.py, which knows the document alone, and requires the same bytes of
+# both.  Prints one line per field and exits 1 if any differs.  A last part requires that the fields met every
+# mode, class, order, book and kind of mask the format has, and that damage is refused.  Needs bash and
+# python3's standard library.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
 set -u

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""csz.hdf5 as a wheel brings it, without HDF5_PLUGIN_PATH: with h5py, netCDF4, h5netcdf, xarray and hdf5plugin, whichever is
-imported first.  Usage: module_test.py CSZ.  Prints one line per property.
+"""csz.hdf5 as a wheel brings it, without HDF5_PLUGIN_PATH: with h5py, netCDF4, h5netcdf, xarray and
+hdf5plugin, whichever is imported first.  Usage: module_test.py CSZ.  Prints one line per property.
 """
 import json
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""nczarr_test.py PLUGIN: the plugin as a codec of netCDF's NCZarr, in the netCDF of pip's netCDF4: what zarr wrote, what netCDF writes, the JSON of
-settings both ways, and what is refused.  Run with HDF5_PLUGIN_PATH.  Prints a line for each and exits 1 if one fails."""
+"""nczarr_test.py PLUGIN: the plugin as a codec of netCDF's NCZarr, in the netCDF of pip's netCDF4: what zarr
+wrote, what netCDF writes, the JSON of settings both ways, and what is refused.  Run with HDF5_PLUGIN_PATH.
+Prints a line for each and exits 1 if one fails."""
 
 import ctypes as c
 import json

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The HDF5 filter from Python: h5py, netCDF4 and xarray, each with the HDF5 of its own wheel, all in one process.
+"""The HDF5 filter from Python: h5py, netCDF4 and xarray, each with the HDF5 of its own wheel, all in one
+process.
 
-Usage: python_test.py CSZ.  Settings come from `csz hdf5 cdvals`, as users get them.  Prints one line per property.
+Usage: python_test.py CSZ.  Settings come from `csz hdf5 cdvals`, as users get them.  Prints one line per
+property.
 """
 import json
 import shutil

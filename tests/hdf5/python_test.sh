@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py, module_test.py and nczarr_test.py with h5py, netCDF4, xarray and h5netcdf from pip,
-# each of which brings its own HDF5, in the environment of python_environment.sh beside CSZ.  Exits 77 where pip cannot provide them,
-# without the plugin, and in a sanitized build, whose plugin an ordinary Python cannot load.
+# python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py, module_test.py and nczarr_test.py with
+# h5py, netCDF4, xarray and h5netcdf from pip, each of which brings its own HDF5, in the environment of
+# python_environment.sh beside CSZ.  Exits 77 where pip cannot provide them, without the plugin, and in a
+# sanitized build, whose plugin an ordinary Python cannot load.
 set -u
 csz=$(realpath "${1:?usage: python_test.sh CSZ PLUGIN_FOLDER}") || exit 2
 plugins=${2:?usage: python_test.sh CSZ PLUGIN_FOLDER}

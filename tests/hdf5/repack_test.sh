@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# repack_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: csz hdf5 repack with the tools that people use.  Prints one line per property and
-# exits 1 if any does not hold; 77 where HDF5, netCDF's tools or the plugin are missing.  Tools read the plugin, which
-# they cannot load where it is built with sanitizers: then what csz itself says is tested.
+# repack_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: csz hdf5 repack with the tools that people use.  Prints one
+# line per property and exits 1 if any does not hold; 77 where HDF5, netCDF's tools or the plugin are
+# missing.  Tools read the plugin, which they cannot load where it is built with sanitizers: then what csz
+# itself says is tested.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
 set -u

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tools_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: the command on HDF5 and netCDF files, and the filter in the tools that people
-# use: h5repack, h5dump, h5diff, ncgen, nccopy, ncdump, the operators of NCO, cdo.  Prints one line per property and exits 1 if any does not hold, 77 if
-# the command was built without HDF5 or the tools are missing.  A sanitized plugin cannot be loaded by tools that are not, so
-# with SANITIZERS those parts are left out.
+# tools_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: the command on HDF5 and netCDF files, and the filter in the
+# tools that people use: h5repack, h5dump, h5diff, ncgen, nccopy, ncdump, the operators of NCO, cdo.  Prints
+# one line per property and exits 1 if any does not hold, 77 if the command was built without HDF5 or the
+# tools are missing.  A sanitized plugin cannot be loaded by tools that are not, so with SANITIZERS those
+# parts are left out.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # started by another shell
 set -u
@@ -149,7 +150,8 @@ if [[ -z $sanitizers && -e $shim ]]; then
     fi
 fi
 
-# Writers at once into one file, which none of them finds there at first: all succeed, and every dataset is there.
+# Writers at once into one file, which none of them finds there at first: all succeed, and every dataset is
+# there.
 n_written=0
 writers=()
 for k in 1 2 3 4 5 6 7 8; do
@@ -183,7 +185,8 @@ refuses 1 'cannot follow the link linked/lost.h5' "a link that leads nowhere" "$
 
 # ---- Datasets larger than the memory allowed ---------------------------------------------------------
 
-# A limit is a reason to read a frame at a time, and changes no byte; frames of four dims begin and end within rows of the second.
+# A limit is a reason to read a frame at a time, and changes no byte; frames of four dims begin and end within
+# rows of the second.
 limited() { # DATASET LIMIT OPTIONS...
     local dataset=$1 limit=$2
     shift 2
@@ -211,7 +214,8 @@ PY
     holds "compress the same values, raw" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -m rel -e 1e-4 -o held.csz -f
     holds "the bytes are those" cmp held.csz limited.csz
     holds "verify within 450 MiB" python3 "$here/support/peak.py" 450 "$csz" verify planes.h5:/v limited.csz --memory-limit 450M
-    # Chunks that both frames of 169 planes share: neither do all stay in memory, nor is one forgotten that is read while another is held.
+    # Chunks that both frames of 169 planes share: neither do all stay in memory, nor is one forgotten that is
+    # read while another is held.
     if command -v h5repack >/dev/null; then
         "$csz" decompress planes.csz --region 0:13,:,:,: -o part.h5:/v >out.txt
         "$csz" compress part.h5:/v -e 1e-2 -o held.csz -f >out.txt
@@ -369,7 +373,8 @@ holds "which stays the dim of the variable" bash -c "h5dump -a /T/DIMENSION_LIST
 holds "and keeps its attributes" bash -c "ncdump -h meta2.nc | grep -q 'lat:units = \"degrees_north\"'"
 if command -v ncks >/dev/null; then holds "ncks reads them" ncks -O -v T -d lat,1,2 meta2.nc meta4.nc; fi
 
-# Dims that the file has already: those of equal length are taken, of others the name is left alone, and what was there stays readable.
+# Dims that the file has already: those of equal length are taken, of others the name is left alone, and what
+# was there stays readable.
 cat >grown.cdl <<'CDL'
 netcdf grown {
 dimensions: time = UNLIMITED; y = 4; x = 5; w = 5; z = 3;
@@ -513,8 +518,9 @@ holds "CDL asks for it" ncgen -k nc4 -o cdl.nc filtered.cdl
 holds "and the bound is kept" "$csz" compare run.nc:p cdl.nc:p --bound 1e-4
 says "the CDL took" 'p:_Filter = "411,' <(ncdump -hs cdl.nc)
 
-# NCO gives the filter to variables behind a compressed one without its settings; ncpdq packs floats into integers under them.  What an operator makes of a
-# compressed file is what it makes of the same values uncompressed: of compressed variables within their bound once more, of all others bit for bit.
+# NCO gives the filter to variables behind a compressed one without its settings; ncpdq packs floats into
+# integers under them.  What an operator makes of a compressed file is what it makes of the same values
+# uncompressed: of compressed variables within their bound once more, of all others bit for bit.
 cat >nco.cdl <<'CDL'
 netcdf nco {
 dimensions: time = UNLIMITED; lat = 30; lon = 50;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# build_test.sh SOURCE: what the make targets leave for `make` and `make install`, and which CUDA architectures a build takes.  CMake
-# stands behind a stand-in that notes how it was called and, unless told to, configures nothing.  Prints one line per property; exits 1
-# if any does not hold.
+# build_test.sh SOURCE: what the make targets leave for `make` and `make install`, and which CUDA
+# architectures a build takes.  CMake stands behind a stand-in that notes how it was called and, unless told
+# to, configures nothing.  Prints one line per property; exits 1 if any does not hold.
 set -u
 source=$(realpath "${1:?usage: build_test.sh SOURCE}") || exit 2
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_build_test.XXXXXX") || exit 2
@@ -21,7 +21,8 @@ same() {
     fi
 }
 
-# A make target stops at its first call of CMake; with CONFIGURES set, at the first that builds.  No package is installed meanwhile.
+# A make target stops at its first call of CMake; with CONFIGURES set, at the first that builds.  No package
+# is installed meanwhile.
 mkdir tools
 CMAKE=$(command -v cmake)
 CALLS=$work/calls.txt

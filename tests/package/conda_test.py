@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""conda_test.py: the Conda recipe and the build agree.  rattler-build (PyPI's py-rattler-build) parses and renders the recipe; versions and requirements are those
-of csz.h and pyproject.toml; CMake, run with the recipe's arguments, takes them all and decides as they say.  Not shown: that the packages build from conda-forge's
-compilers and libraries.  Prints a line for each property; exits 1 if one does not hold, 77 without rattler-build."""
+"""conda_test.py: the Conda recipe and the build agree.  rattler-build (PyPI's py-rattler-build) parses and
+renders the recipe; versions and requirements are those of csz.h and pyproject.toml; CMake, run with the
+recipe's arguments, takes them all and decides as they say.  Not shown: that the packages build from
+conda-forge's compilers and libraries.  Prints a line for each property; exits 1 if one does not hold, 77
+without rattler-build."""
 
 import re
 import shlex

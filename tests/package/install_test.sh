@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# install_test.sh BUILD SOURCE [SANITIZERS]: installs the build into a folder of its own, moves that folder, and uses what is there
-# as people do: headers in C11 and C++17, the examples with find_package and with pkg-config, shared and static, the command, the
-# HDF5 plugin.  Then uninstalls.  Prints one line per property and exits 1 if any does not hold; 77 in a sanitized build, whose libraries ordinary
-# programs cannot link.
+# install_test.sh BUILD SOURCE [SANITIZERS]: installs the build into a folder of its own, moves that folder,
+# and uses what is there as people do: headers in C11 and C++17, the examples with find_package and with
+# pkg-config, shared and static, the command, the HDF5 plugin.  Then uninstalls.  Prints one line per property
+# and exits 1 if any does not hold; 77 in a sanitized build, whose libraries ordinary programs cannot link.
 set -u
 build=$(realpath "${1:?usage: install_test.sh BUILD SOURCE}") || exit 2
 source=$(realpath "${2:?usage: install_test.sh BUILD SOURCE}") || exit 2

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# soak_deb.sh CSZ: builds the Debian packages in a folder beside CSZ, unpacks them into one root and uses what is there: the command, a program against the
-# library, the plugin where Debian's HDF5 looks for it.  Then, as root and where debootstrap is, installs them by apt-get into a fresh Debian and uses them there,
-# without a variable set.  Exit 77 without debhelper.
+# soak_deb.sh CSZ: builds the Debian packages in a folder beside CSZ, unpacks them into one root and uses what
+# is there: the command, a program against the library, the plugin where Debian's HDF5 looks for it.  Then, as
+# root and where debootstrap is, installs them by apt-get into a fresh Debian and uses them there, without a
+# variable set.  Exit 77 without debhelper.
 set -u
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit
 work=$(dirname "$(realpath "${1:?usage: soak_deb.sh CSZ}")")/deb-test

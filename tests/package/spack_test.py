@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """spack_test.py: the Spack recipe and the build agree, as far as that can be told without Spack.
 
-The recipe is loaded with a stand-in for what it imports, as Spack before 1.0 and as Spack from 1.0 on lays it out.  For every choice of variants:
-each CMake variable it sets exists, each dependency belongs to the variant that needs it, and CMake, run with the arguments, takes them all and
-decides as the variant says.  Not shown: that Spack itself accepts the recipe, finds the dependencies and installs.  Prints a line for each property;
+The recipe is loaded with a stand-in for what it imports, as Spack before 1.0 and as Spack from 1.0 on lays it
+out.  For every choice of variants: each CMake variable it sets exists, each dependency belongs to the variant
+that needs it, and CMake, run with the arguments, takes them all and decides as the variant says.  Not shown:
+that Spack itself accepts the recipe, finds the dependencies and installs.  Prints a line for each property;
 exits 1 if one does not hold.
 """
 

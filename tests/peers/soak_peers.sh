@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# soak_peers.sh BUILD PLUGIN_FOLDER: the checks that numcodecs, zarr and hdf5plugin bring for codecs on those of csz (test_peers.py), and h5py's own tests
-# with the plugin on the path of HDF5, in the environment of python_environment.sh.  Exits 77 where pip cannot provide them.
+# soak_peers.sh BUILD PLUGIN_FOLDER: the checks that numcodecs, zarr and hdf5plugin bring for codecs on those
+# of csz (test_peers.py), and h5py's own tests with the plugin on the path of HDF5, in the environment of
+# python_environment.sh.  Exits 77 where pip cannot provide them.
 set -u
 build=$(realpath "${1:?usage: soak_peers.sh BUILD PLUGIN_FOLDER}") || exit 2
 plugins=${2:?usage: soak_peers.sh BUILD PLUGIN_FOLDER}
@@ -23,7 +24,8 @@ cd "$work" || exit 2
 export PYTHONPATH="$here/../../python" CSZ_LIBRARY="$build/libcsz.so" HDF5_PLUGIN_PATH="$plugins"
 "$python" -m pytest -q -p no:cacheprovider "$here/test_peers.py" || exit
 
-# h5py's tests fail in places of their own: as root, without MPI.  With the plugin the same ones do, and no others.
+# h5py's tests fail in places of their own: as root, without MPI.  With the plugin the same ones do, and no
+# others.
 for plugin in without with; do
     if [ "$plugin" = without ]; then unset HDF5_PLUGIN_PATH; else export HDF5_PLUGIN_PATH="$plugins"; fi
     "$python" -m pytest -q -p no:cacheprovider -W ignore --pyargs h5py.tests >"$plugin.log" 2>&1

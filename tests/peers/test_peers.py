@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that numcodecs, zarr and hdf5plugin bring for codecs, as they come in their wheels, on those of csz.  Run by pytest.
+"""Checks that numcodecs, zarr and hdf5plugin bring for codecs, as they come in their wheels, on those of
+csz.  Run by pytest.
 
-Two things they ask for are not given.  numcodecs' checks encode bytes without a type: bytes do not say whether they are floats, or what a filter made of
-floats, so the codec refuses them (test_bytes_are_refused).  And they take what is decoded for flat, while the codec returns the dims of the archive, which of a
-chunk in Fortran order are reversed; Zarr makes it flat first.  For the check of round trips bytes get their type here, and results are made flat.
+Two things they ask for are not given.  numcodecs' checks encode bytes without a type: bytes do not say
+whether they are floats, or what a filter made of floats, so the codec refuses them (test_bytes_are_refused).
+And they take what is decoded for flat, while the codec returns the dims of the archive, which of a chunk in
+Fortran order are reversed; Zarr makes it flat first.  For the check of round trips bytes get their type here,
+and results are made flat.
 """
 
 import json

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cuda_wheel.sh PYTHON FOLDER [NAME=VALUE...]: builds a wheel with the CUDA backend in FOLDER, with these variables set, installs it beside nothing else and
-# uses it: arrays on the CPU everywhere, the GPU where there is one, and where there is none an exception that says what is missing.
+# cuda_wheel.sh PYTHON FOLDER [NAME=VALUE...]: builds a wheel with the CUDA backend in FOLDER, with these
+# variables set, installs it beside nothing else and uses it: arrays on the CPU everywhere, the GPU where
+# there is one, and where there is none an exception that says what is missing.
 set -eu
 python=$1
 folder=$2

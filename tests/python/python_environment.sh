@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# python_environment.sh: makes python/venv under the current folder, the virtual environment of all tests that need Python packages,
-# and keeps it between runs.  What pip cannot fetch is left out, and the tests that need it say so.  Without NumPy there is nothing
-# to run (exit 77).
+# python_environment.sh: makes python/venv under the current folder, the virtual environment of all tests that
+# need Python packages, and keeps it between runs.  What pip cannot fetch is left out, and the tests that need
+# it say so.  Without NumPy there is nothing to run (exit 77).
 set -u
 work=$PWD/python
 venv=$work/venv

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the CPU and at -O0: what
-# takes minutes tells nothing more), installs it into the environment of python_environment.sh and runs python/tests there; then the
-# tests of arrays once more against LIBCSZ as the project built it, and where that has the CUDA backend, a wheel around it, which
-# must work on machines without a GPU.  Tests that need a package which is not there say so; without NumPy exit 77.
+# python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the
+# CPU and at -O0: what takes minutes tells nothing more), installs it into the environment of
+# python_environment.sh and runs python/tests there; then the tests of arrays once more against LIBCSZ as the
+# project built it, and where that has the CUDA backend, a wheel around it, which must work on machines
+# without a GPU.  Tests that need a package which is not there say so; without NumPy exit 77.
 set -u
 command=$1
 library=$2
@@ -23,7 +24,8 @@ skip() {
 
 "$python" -c 'import numpy' 2>/dev/null || skip "python_environment.sh found no NumPy"
 
-# Installed from a wheel as users do it; without a setuptools that can build one, straight from the source tree.
+# Installed from a wheel as users do it; without a setuptools that can build one, straight from the source
+# tree.
 rm -rf "$work/wheels"
 if "$python" -c 'import sys, setuptools; sys.exit(int(setuptools.__version__.split(".")[0]) < 77)' 2>/dev/null; then
     rm -rf "$work/sdist"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# soak_cuda_wheel.sh CSZ: compiles the wheel with CUDA from nothing, for the architectures of this machine, as docs/python.md says, and uses it (cuda_wheel.sh).  Works in a folder
-# beside CSZ.  Exit 77 without nvcc, or where pip cannot fetch what a wheel is built with.
+# soak_cuda_wheel.sh CSZ: compiles the wheel with CUDA from nothing, for the architectures of this machine, as
+# docs/python.md says, and uses it (cuda_wheel.sh).  Works in a folder beside CSZ.  Exit 77 without nvcc, or
+# where pip cannot fetch what a wheel is built with.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit
 work=$(dirname "$(realpath "${1:?usage: soak_cuda_wheel.sh CSZ}")")/cuda-wheel

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# soak_stream.sh CSZ GENERATE [NZ]: 40 GB through a pipe within 1 GiB of memory, and back, every value checked; then a region of it,
-# for which at most 8 MiB are read.
+# soak_stream.sh CSZ GENERATE [NZ]: 40 GB through a pipe within 1 GiB of memory, and back, every value
+# checked; then a region of it, for which at most 8 MiB are read.
 set -eu -o pipefail
 csz=$1
 generate=$2

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# stream_test.sh CSZ GENERATE [NZ]: fields larger than the memory allowed, through files and pipes.  NZ planes of 768 x 3072 f32 are the
-# large field (64: 600 MB).  Prints one line per property and exits 1 if any does not hold.
+# stream_test.sh CSZ GENERATE [NZ]: fields larger than the memory allowed, through files and pipes.  NZ planes
+# of 768 x 3072 f32 are the large field (64: 600 MB).  Prints one line per property and exits 1 if any does
+# not hold.
 
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u -o pipefail
@@ -75,7 +76,8 @@ rm -f large.csz hurt.csz cut.csz
 
 # ---- What a frame needs --------------------------------------------------------------------------------
 
-# needs OPTIONS...: the limit that a refusal names lets the frame through, one MiB less does not.  zstd's own memory is part of it.
+# needs OPTIONS...: the limit that a refusal names lets the frame through, one MiB less does not.  zstd's own
+# memory is part of it.
 needs() {
     local mib
     "$csz" compress field -t f32 -d 24x512x520 -e 1e-3 "$@" --memory-limit 1M >out.txt 2>err.txt && return 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""peak.py MIB COMMAND...: runs the command, says on standard error its largest resident memory and how much it read, and fails if the memory exceeds MIB MiB, or
-what it read exceeds PEAK_READ MiB where that is set."""
+"""peak.py MIB COMMAND...: runs the command, says on standard error its largest resident memory and how much
+it read, and fails if the memory exceeds MIB MiB, or what it read exceeds PEAK_READ MiB where that is set."""
 import os
 import resource
 import sys

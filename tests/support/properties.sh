@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# properties.sh: what the scripts share that test the command from outside; sourced by bash, in the scratch folder.  Each property is one line,
-# "ok" or "FAIL"; finish prints how many there were and is the script's status.  Output and errors of the last command lie in out.txt and err.txt.
+# properties.sh: what the scripts share that test the command from outside; sourced by bash, in the scratch
+# folder.  Each property is one line, "ok" or "FAIL"; finish prints how many there were and is the script's
+# status.  Output and errors of the last command lie in out.txt and err.txt.
 # shellcheck shell=bash
 
 n_passed=0
@@ -38,8 +39,8 @@ fails() {
     if "$@" >out.txt 2>err.txt; then failed "$name" "succeeded: $*"; else passed "$name"; fi
 }
 
-# refuses STATUS PATTERN NAME COMMAND...: csz exits with STATUS, and standard error is one line that starts with "csz: ", says what is
-# wrong and what to do, and matches PATTERN.
+# refuses STATUS PATTERN NAME COMMAND...: csz exits with STATUS, and standard error is one line that starts
+# with "csz: ", says what is wrong and what to do, and matches PATTERN.
 refuses() {
     local wanted=$1 pattern=$2 name=$3 status
     shift 3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# evaluation_test.sh CSZ_EVALUATE CSZ_FIELDS: the evaluation runs from generated fields to tables, published files are found below a folder, and bad requests are
-# refused in one line.
+# evaluation_test.sh CSZ_EVALUATE CSZ_FIELDS: the evaluation runs from generated fields to tables, published
+# files are found below a folder, and bad requests are refused in one line.
 set -eu
 evaluate=$1
 fields=$2
@@ -16,15 +16,16 @@ for heading in "The choice" "Predictors" "1.09" "ratio of 32" "gzip" "RLE+VLE" "
     grep -q "^## .*$heading" "$work/evaluation.md" || fail "no table: $heading"
 done
 
-# auto beside the best forced workflow, on some fields of the evaluation at its own scale: those of tiny have too few tiles
-# for the books of several modes.
+# auto beside the best forced workflow, on some fields of the evaluation at its own scale: those of tiny have
+# too few tiles for the books of several modes.
 for field in hacc/xx cesm/CLDHGH cesm/SOLIN hurricane/P; do
     "$evaluate" --quick --scale small --only "$field" --out "$work/small.jsonl" 2>/dev/null || fail "csz-evaluate --only $field"
     python3 "$here/../../bench/evaluation/tables.py" "$work/small.md" "$work/small.jsonl" || fail "tables.py, $field"
     grep -q ' 3 pairs of .* more than 1% + 256 bytes on \*\*0\*\* of them' "$work/small.md" || fail "auto on $field is not within 1% + 256 bytes of the best"
 done
 
-# An analysis against compressing: warm and cold, relative and absolute, each of three bounds and all at once, one thread and two.
+# An analysis against compressing: warm and cold, relative and absolute, each of three bounds and all at once,
+# one thread and two.
 "$evaluate" --share --scale tiny --only hacc/xx --out "$work/share.jsonl" 2>/dev/null || fail "csz-evaluate --share"
 [ "$(wc -l <"$work/share.jsonl")" = $((4 * 4 * 2)) ] || fail "csz-evaluate --share: not as many lines as there are cases"
 python3 "$here/../../bench/evaluation/tables.py" "$work/evaluation.md" "$work/results.jsonl" "$work/share.jsonl" || fail "tables.py with shares"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""report_test.py CSZ_REPORT: what csz-report keeps, what it takes from its input, and which way up it draws.  In the current folder."""
+"""report_test.py CSZ_REPORT: what csz-report keeps, what it takes from its input, and which way up it draws.
+In the current folder."""
 
 import contextlib
 import importlib.machinery

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# report_test.sh BUILD: runs report_test.py in the environment of python_environment.sh.  Exit 77 where there is no matplotlib; without h5py
-# what concerns datasets is left out.
+# report_test.sh BUILD: runs report_test.py in the environment of python_environment.sh.  Exit 77 where there
+# is no matplotlib; without h5py what concerns datasets is left out.
 build=$(realpath "${1:?usage: report_test.sh BUILD}") || exit 2
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 for python in "$build/python/venv/bin/python" python3; do

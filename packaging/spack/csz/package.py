@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Spack recipe.  In a repository of your own (`spack repo create REPO`), copy this folder beside its other packages, as packages/csz; then
-# `spack install csz +hdf5` from a checkout named by `spack develop --path CHECKOUT csz@main`.
+# Spack recipe.  In a repository of your own (`spack repo create REPO`), copy this folder beside its other
+# packages, as packages/csz; then `spack install csz +hdf5` from a checkout named by
+# `spack develop --path CHECKOUT csz@main`.
 from spack.package import *
 
 try:  # Spack 1.0 and newer; older ones have both in spack.package

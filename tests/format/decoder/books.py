@@ -175,8 +175,8 @@ def lengths_of_weights(weights, limit):
 
 
 def decoding_table(lengths):
-    """Maps every window of WINDOW bits to the (symbol, length) it starts with.  In a canonical code the codes, taken
-    in order of length and symbol, fill the table from its start."""
+    """Maps every window of WINDOW bits to the (symbol, length) it starts with.  In a canonical code the
+    codes, taken in order of length and symbol, fill the table from its start."""
     table = []
     for length, symbol in sorted((length, symbol) for symbol, length in enumerate(lengths) if length):
         table += [(symbol, length)] * (1 << (WINDOW - length))

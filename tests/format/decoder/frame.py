@@ -51,7 +51,8 @@ def largest_frame(header, first_tile, tiles_zyx):
 
 
 def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
-    """Checks and decodes one frame, whose tiles are the box of extents tiles_zyx at first_tile of the tile grid."""
+    """Checks and decodes one frame, whose tiles are the box of extents tiles_zyx at first_tile of the tile
+    grid."""
     stored, unpacked, books_nbytes, is_pyramid, tuning, wanted_values, _ = struct.unpack_from("<QQHBBIQ", frame)
     words = words_of(frame)
     wanted = u64_of(*words[6:8])

@@ -16,7 +16,8 @@ TUNINGS = ((1.125, 1.5), (1.0, 1.0))
 
 @lru_cache
 def lattice_codes(rank, shape, inside):
-    """The number of the code of each element of a lattice's tile, by element number.  inside: its extents in the lattice."""
+    """The number of the code of each element of a lattice's tile, by element number.  inside: its extents in
+    the lattice."""
     numbers = []
     bits = [(bit, i) for bit in range(12) for i in (2, 1, 0) if 2 << bit < shape[i]]
     bits.sort(key=lambda b: (inside[b[1]] - 1) >> 1 >> b[0] == 0)  # those that only padding has come last

@@ -7,7 +7,8 @@ from .values import partial_sums
 
 CONSTANT, MODE_M, MODE_Q, MODE_P, MODE_S, RLE, RLE_VLE, RAW, FILL, SPARSE, EXACT = range(11)
 S_ORDER = [b + half for b in range(16) for half in (0, 16)]
-# mode: (book of symbols, book of escapes, bits of a digit, digit of delta 0, where the symbols of a unit begin)
+# mode: (book of symbols, book of escapes, bits of a digit, digit of delta 0, where the symbols of a unit
+# begin)
 PACKED_MODES = {
     MODE_P: (PV, PE, 4, 7, [4 * s + b for s in range(4) for b in (0, 2, 16, 18)]),
     MODE_Q: (QV, QE, 2, 1, [s + b for s in (0, 8) for b in (0, 4, 16, 20)]),

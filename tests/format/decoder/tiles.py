@@ -44,7 +44,8 @@ def aligned_frame_grid(frame_grid, grid, tile):
 
 
 def boxes(whole, box):
-    """(origin, extents) of the boxes that cut up `whole`, in row-major order; those at the upper faces are smaller."""
+    """(origin, extents) of the boxes that cut up `whole`, in row-major order; those at the upper faces are
+    smaller."""
     for z in range(0, whole[0], box[0]):
         for y in range(0, whole[1], box[1]):
             for x in range(0, whole[2], box[2]):

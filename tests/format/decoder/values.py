@@ -100,7 +100,8 @@ def values_of_quanta(tile, quanta):
         return array("Q" if tile.is_f64 else "I", map(tile.pointwise.of_quantum, quanta))
     if tile.is_f64:
         return tile.bits(array("d", [float(q) * tile.step for q in quanta]))
-    # A product of two floats is exact in double precision, so that storing it in an array of floats rounds once.
+    # A product of two floats is exact in double precision, so that storing it in an array of floats rounds
+    # once.
     return tile.bits(array("f", [q * tile.step for q in array("f", quanta)]))
 
 
