@@ -122,9 +122,9 @@ typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
     CSZ_BOUND_REL = 1,    /* |restored - original| <= bound * (max - min) */
     CSZ_BOUND_PSNR = 2,   /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
-    CSZ_BOUND_PWR = 3,    /* |restored - original| <= bound * |original|, or <= floor; bound is below 1.  One
-                             finer than 1.4e-6 in f32 or 1.1e-11 in f64 becomes CSZ_BOUND_EXACT, or with a floor
-                             CSZ_BOUND_ABS of that */
+    CSZ_BOUND_PWR = 3,    /* |restored - original| <= bound * |original|, or <= floor; bound is below 1.
+                             Below 1.4e-6 in f32 and 1.1e-11 in f64 the archive is exact, or with a floor has
+                             that as its absolute bound */
     CSZ_BOUND_EXACT = 4,  /* every value bit for bit; bound is 0 */
     CSZ_BOUND_RATIO = 64, /* bytes of the field over bytes of the archive >= bound */
     CSZ_BOUND_SIZE = 65   /* bytes of the archive <= bound */
@@ -252,22 +252,10 @@ typedef struct csz_fill_suspect {
  * all other detail may be lost.  Under an absolute bound every value keeps the bound, but missing values no
  * longer have the same bits.
  *
- * Up to four values are suspected.  Each recurs and lies far outside all others, which have at least 16
- * distinct values.  Far is a million times their largest magnitude and their width.  For numbers that people
- * write for "missing" it is twice the magnitude and once the width: nines from 99 on, as -9999 and 99.9, with
- * up to 7 digits in f32 and 15 in f64; -1000, -10000, ... to -1e15; 32767, 32768, 65535, 2147483647,
- * 2147483648, 4294967295 and their negatives; and integers that differ by less than 10 from such a number
- * that is suspected too.
- *
- * Else one or two values of any kind are suspected that the bound preserves at the cost of all others.  Each
- * stands in 1 of 1,000 elements and is off by four widths of the others; it is 0, 99 or more in magnitude, or
- * negative where no other is.  The absolute bound is half the others' width, or a tenth of it where the value
- * is ten times as large as all others.
- *
- * Under a relative bound or PSNR a value recurs that has two elements and 1 in 4,096 of all.  Under an
- * absolute bound a sample of 1,024 to 3,500 elements must hold it twice; a value in 1 of 100 elements is
- * found 99.95 times of 100.  The result is the same for every backend and number of threads.  Fields in
- * device memory are not looked at.
+ * Up to eight values are suspected: those that recur far outside all others, sooner if people write them for
+ * "missing" (-9999, 99.9, 1e20, 32767) or if the bound would lose all others.  csz(1) has the rules, under
+ * --fill.  Under an absolute bound a sample of the field decides.  The result is the same for every backend
+ * and number of threads.  Fields in device memory are not looked at.
  */
 CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect);
 
@@ -418,8 +406,7 @@ enum { CSZ_METADATA_MAX_NBYTES = 1 << 20, CSZ_METADATA_MAX_NAME = 1024, CSZ_META
 CSZ_API csz_status csz_metadata_write(void *section, size_t capacity, size_t *nbytes,
                                       const csz_attribute *attributes, size_t n);
 
-/* CSZ_ERROR_CORRUPT unless the section is whole: for one that comes from elsewhere than the calls of csz.h.
- */
+/* CSZ_ERROR_CORRUPT unless the section is whole.  For sections that do not come from a call of csz.h. */
 CSZ_API csz_status csz_metadata_check(const void *section, size_t nbytes);
 
 /*
@@ -441,10 +428,9 @@ typedef struct csz_metrics {
     double max_abs_error;
     double min, max; /* of a */
     double rmse;
-    double nrmse; /* rmse / (max - min) */
-    double psnr;  /* 20 log10((max - min) / rmse); +inf when rmse is 0 */
-    double
-        max_pwr_error; /* largest |a - b| / |a| of errors above the options' floor; infinite where a is 0 */
+    double nrmse;         /* rmse / (max - min) */
+    double psnr;          /* 20 log10((max - min) / rmse); +inf when rmse is 0 */
+    double max_pwr_error; /* largest |a - b| / |a| of errors above the floor; infinite where a is 0 */
     uint64_t max_pwr_index;
 } csz_metrics;
 
@@ -581,8 +567,7 @@ CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uin
                                  const csz_options *options);
 CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
 
-/* The absolute bound that the options ask for in a field of this range; 0 means exact.  A pointwise bound has
- * none. */
+/* The absolute bound that the options ask for in a field of this range; 0: exact.  Not for pointwise ones. */
 CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *range,
                                    const csz_options *options);
 
