@@ -200,6 +200,12 @@ csz_options options_make(csz_bound_mode mode, double bound) {
     return o;
 }
 
+csz_options options_predicted(csz_bound_mode mode, double bound, csz_predictor predictor) {
+    csz_options o = options_make(mode, bound);
+    o.predictor = predictor;
+    return o;
+}
+
 /* ---- archives ---- */
 
 static csz_context *shared_context;

@@ -84,6 +84,7 @@ void store_bits_at(void *data, csz_type type, uint64_t i, uint64_t bits);
 csz_field field_random(rng *r, csz_type type, int ndim, uint32_t max_n);
 
 csz_options options_make(csz_bound_mode mode, double bound);
+csz_options options_predicted(csz_bound_mode mode, double bound, csz_predictor predictor);
 
 /* Options of decompressing with the backend and threads of options of compressing. */
 #define LIMITED(options, limit)                                        \

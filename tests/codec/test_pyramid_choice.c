@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_pyramid_choice.c: each way to predict is chosen for the fields that suit it, and smooth fields are
+ * then small, with little of the archive for its structure.
+ */
+#include "support.h"
+
+#include "api/context.h"
+#include "core/modes.h"
+#include "core/words.h"
+#include "format/archive.h"
+#include "select/predictor.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct chosen {
+    int is_pyramid, tuning;
+} chosen;
+
+/* How the first frame of a field is predicted. */
+static chosen how(const test_field *s, const csz_options *o) {
+    archive a = archive_make(s, o);
+    uint8_t *restored = restore(&a, s->nbytes);
+    assert_bound_kept(s, restored, o->bound, o);
+    free(restored);
+    const size_t header = a.bytes[18] | (size_t)a.bytes[19] << 8;
+    chosen c = {a.bytes[header + 18], a.bytes[header + 19]};
+    archive_free(&a);
+    return c;
+}
+
+/* Each way to predict is chosen for a field that suits it. */
+static void every_tuning_has_its_field(void **state) {
+    (void)state;
+    enum { NZ = 40, NY = 96, NX = 160 };
+    test_field smooth = sample_make(field_3d(CSZ_F32, NZ, NY, NX), SMOOTH, 1),
+               roofs = sample_make(field_2d(CSZ_F32, NY, NX), ZEROS, 1),
+               steps = sample_make(field_3d(CSZ_F32, NZ, NY, NX), STEPS, 1);
+    csz_options loose = options_predicted(CSZ_BOUND_ABS, 1e-2, CSZ_PREDICTOR_AUTO), tight = loose;
+    tight.bound = 1e-4;
+    chosen c = how(&smooth, &loose);
+    assert_true(c.is_pyramid && c.tuning == 0);
+    c = how(&smooth, &tight);
+    assert_true(c.is_pyramid && c.tuning & CSZ_TUNING_EVEN);
+    float *v = roofs.data;
+    for (int i = 0; i < NY * NX; i++) {
+        const int at = (i % NX + i / NX) % 37;
+        v[i] = 0.31f * (float)(at < 18 ? at : 37 - at);
+    }
+    c = how(&roofs, &loose);
+    assert_true(c.is_pyramid && c.tuning & CSZ_TUNING_LINEAR);
+    assert_int_equal(how(&steps, &loose).is_pyramid, 0);
+    /* in lattice 0 hardly a code is left, and linear interpolation loses in the lattices above it */
+    test_field smoother = sample_make(field_3d(CSZ_F32, 96, 128, 160), SMOOTH, 4);
+    csz_options looser = loose;
+    looser.bound = 3e-2;
+    c = how(&smoother, &looser);
+    assert_true(c.is_pyramid && c.tuning == 0);
+    sample_free(&smoother);
+    rng r = rng_make(5);
+    v = smooth.data;
+    for (int z = 0; z < NZ; z++) {
+        const float level =
+            0.01f * (float)rng_below(&r, 1000); /* planes have nothing to do with each other */
+        for (int i = 0; i < NY * NX; i++) v[z * NY * NX + i] += level;
+    }
+    loose.predictor = CSZ_PREDICTOR_PYRAMID;
+    c = how(&smooth, &loose);
+    assert_true(c.is_pyramid && c.tuning & CSZ_TUNING_ACROSS);
+    sample_free(&smooth);
+    sample_free(&roofs);
+    sample_free(&steps);
+}
+
+/* A field that interpolation predicts exactly takes next to nothing. */
+static void exactly_predicted_fields_reach_three_thousand(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 128, 256, 256), ZEROS, 1);
+    float *v = s.data;
+    for (uint64_t i = 0; i < s.n; i++)
+        v[i] = (float)(i % 256) + 2.0f * (float)(i / 256 % 256) - (float)(i / 65536);
+    /* the coarsest lattice has a step of 1 and is exact; so is linear interpolation of whole numbers */
+    csz_options o = options_predicted(CSZ_BOUND_ABS, 0.75, CSZ_PREDICTOR_AUTO);
+    const size_t nbytes = compressed_nbytes(&s, &o);
+    assert_true(nbytes * 3000 < s.nbytes);
+    sample_free(&s);
+}
+
+/* Bits of a record that are neither codes nor lengths of lanes, nor masks and exceptions: head, bitmap,
+ * padding. */
+static uint64_t record_structure_nbits(const uint8_t *record, uint32_t nwords, csz_type type) {
+    const uint32_t first = csz_load_u32(record), mode = first & 15, has_tail = first >> 11 & 1;
+    uint32_t end = nwords, at = 1 + has_tail, nlanes = 0;
+    uint64_t nbits = 32;
+    if (mode == CSZ_MODE_RAW || mode == CSZ_MODE_FILL || mode == CSZ_MODE_CONSTANT) return nbits;
+    if (has_tail) {
+        const uint32_t tail = csz_load_u32(record + 4), n = tail & 0xFFFF;
+        end -= (tail >> 16) + (n + 1) / 2 + n * (type == CSZ_F32 ? 1 : 2);
+    }
+    if (mode == CSZ_MODE_SPARSE) { /* its last bit before the padding is 1 */
+        nbits = 16 + CSZ_SPARSE_HEAD_NBITS;
+        for (uint32_t word = csz_load_u32(record + 4 * (end - 1)); word % 2 == 0; word /= 2) nbits++;
+        return nbits;
+    }
+    const csz_record_head h = csz_record_unpack(first);
+    nlanes = csz_mode_lanes((int)mode);
+    if (h.has_bitmap) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < nlanes / 32; i++)
+            for (uint32_t word = csz_load_u32(record + 4 * at++); word; word &= word - 1) n++;
+        nbits += nlanes;
+        nlanes = n;
+    }
+    uint64_t used = csz_base_nbits(h.has_base, h.short_base, type == CSZ_F32 ? 32 : 64);
+    for (uint32_t i = 0; i < nlanes; i++) {
+        used += h.min_length;
+        for (uint32_t k = 0; k < h.width; k++, used++) {
+            const uint64_t bit = csz_base_nbits(h.has_base, h.short_base, type == CSZ_F32 ? 32 : 64) +
+                                 (uint64_t)i * h.width + k;
+            used += (uint64_t)(csz_load_u32(record + 4 * (at + bit / 32)) >> (31 - bit % 32) & 1)
+                    << (h.width - 1 - k);
+        }
+    }
+    return nbits + 32 * (uint64_t)(end - at) - used;
+}
+
+/* Bytes of an archive that hold its structure: headers, index, and that of the records. */
+static double structure_nbytes(const archive *a) {
+    csz_header h;
+    const uint8_t *footer;
+    uint64_t nbits = 0;
+    ASSERT_OK(csz_archive_open(&h, &footer, a->bytes, a->nbytes));
+    uint64_t at = h.nbytes, nbytes = h.nbytes + csz_footer_nbytes(h.geometry.nframes);
+    for (uint64_t f = 0; f < h.geometry.nframes; f++) {
+        csz_frame_view v;
+        ASSERT_OK(csz_frame_open(the_context(), &v, a->bytes + at, a->nbytes - at, &h, f));
+        at += v.nbytes_stored;
+        nbytes += v.layout.books + (v.nbytes_raw - v.layout.index);
+        for (uint32_t t = 0; t < v.ntiles; t++) {
+            const uint32_t nwords = csz_frame_tile_words(&v, t);
+            const uint64_t record = v.layout.payload + 4 * (uint64_t)csz_frame_tile_offset(&v, t);
+            if (nwords) nbits += record_structure_nbits(v.bytes + record, nwords, h.field.type);
+        }
+    }
+    return (double)nbytes + (double)nbits / 8;
+}
+
+/* Heads, padding and index are a small part of smooth fields' archives, at ratios of up to 1,000. */
+static void structure_is_less_than_a_sixth(void **state) {
+    (void)state;
+    const struct {
+        csz_field field;
+        double bound;
+    } cases[] = {{field_3d(CSZ_F32, 96, 128, 160), 3e-2}, {field_3d(CSZ_F32, 96, 128, 160), 1e-2},
+                 {field_2d(CSZ_F32, 1000, 1500), 3e-2},   {field_2d(CSZ_F32, 1000, 1500), 1e-3},
+                 {field_3d(CSZ_F64, 64, 128, 128), 3e-2}, {field_3d(CSZ_F64, 64, 128, 128), 1e-2}};
+    double largest = 0;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        test_field s = sample_make(cases[k].field, SMOOTH, 4);
+        csz_options o = options_predicted(CSZ_BOUND_ABS, cases[k].bound, CSZ_PREDICTOR_PYRAMID);
+        archive a = archive_make(&s, &o);
+        const double ratio = (double)s.nbytes / (double)a.nbytes, structure = structure_nbytes(&a);
+        if (ratio <= 1000 && structure * 6 > (double)a.nbytes)
+            fail_msg("case %zu: %.0f of %zu bytes are structure, ratio %.0f", k, structure, a.nbytes, ratio);
+        if (ratio <= 1000) largest = fmax(largest, ratio);
+        archive_free(&a);
+        sample_free(&s);
+    }
+    assert_true(largest > 900); /* where it counts */
+}
+
+/* auto takes the smaller one, within what its sample tells. */
+static void auto_is_hardly_larger_than_the_better(void **state) {
+    (void)state;
+    const character kinds[] = {SMOOTH, ROUGH, NOISE, STEPS, SPARSE, MISSING, RAMP, CONSTANT};
+    for (int k = 0; k < 16; k++) {
+        test_field s = sample_make(k & 1 ? field_3d(CSZ_F32, 64, 96, 128) : field_2d(CSZ_F32, 700, 1100),
+                                   kinds[k / 2], 5);
+        csz_options o = options_predicted(CSZ_BOUND_ABS, 1e-3, CSZ_PREDICTOR_LORENZO);
+        o.has_fill = kinds[k / 2] == MISSING;
+        o.fill = fill_value;
+        const size_t lorenzo = compressed_nbytes(&s, &o);
+        o.predictor = CSZ_PREDICTOR_PYRAMID;
+        const size_t pyramid = compressed_nbytes(&s, &o), best = pyramid < lorenzo ? pyramid : lorenzo;
+        o.predictor = CSZ_PREDICTOR_AUTO;
+        const size_t automatic = compressed_nbytes(&s, &o);
+        if (automatic > best + best / 50 + 256)
+            fail_msg("%s: auto %zu, lorenzo %zu, pyramid %zu", character_names[kinds[k / 2]], automatic,
+                     lorenzo, pyramid);
+        sample_free(&s);
+    }
+}
+
+/* Backends may leave out the second part of the sample where the first settles the choice. */
+static void a_settled_choice_needs_no_second_part(void **state) {
+    (void)state;
+    const uint64_t n[3] = {128, 128, 128}, per_tile = CSZ_TILE_N;
+    const uint32_t log2_t[3] = {4, 4, 4};
+    csz_pyramid shape;
+    csz_pyramid_make(&shape, n, log2_t);
+    const uint64_t first = csz_choice_sampled(&shape, 1), others = csz_choice_sampled(&shape, 0) - first;
+    /* bits/512 of a sampled tile by cubic interpolation: far from 1.5 bits a value, and close to them */
+    const uint64_t cubic[] = {100 * per_tile, 2000 * per_tile, 640 * per_tile};
+    for (int i = 0; i < 3; i++) {
+        csz_choice alone = {{0}, {{{0}}}}, both;
+        alone.lorenzo[0] = first * 2 * cubic[i];
+        alone.pyramid[0][0][CSZ_CHOICE_CUBIC] = first * cubic[i];
+        alone.pyramid[0][0][CSZ_CHOICE_LINEAR] = first * 2 * cubic[i];
+        alone.pyramid[0][0][CSZ_CHOICE_ACROSS] = first * 2 * cubic[i];
+        both = alone;
+        both.lorenzo[1] = others * cubic[i];
+        both.pyramid[1][0][CSZ_CHOICE_CUBIC] = others * 4 * cubic[i];
+        for (int may_be_lorenzo = 0; may_be_lorenzo < 2; may_be_lorenzo++) {
+            const int tuning = csz_predictor_choose(&alone, &shape, 3, may_be_lorenzo);
+            assert_int_equal(csz_choice_is_pyramid(&alone, &shape, 3, may_be_lorenzo), i < 2);
+            if (i == 2) continue;
+            assert_int_equal(tuning, i == 0 ? 0 : CSZ_TUNING_EVEN);
+            assert_int_equal(csz_predictor_choose(&both, &shape, 3, may_be_lorenzo), tuning);
+        }
+        if (i == 2) assert_int_equal(csz_predictor_choose(&both, &shape, 3, 1), -1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tuning_has_its_field),
+        cmocka_unit_test(a_settled_choice_needs_no_second_part),
+#if !defined(CSZ_SANITIZED) /* sizes, which are the same there */
+        cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
+        cmocka_unit_test(structure_is_less_than_a_sixth),
+        cmocka_unit_test(auto_is_hardly_larger_than_the_better),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
