@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter_test.c against Debian's serial
+# Tests of the HDF5 plugin and of HDF5 files in the command: tests/hdf5/filter against Debian's serial
 # HDF5 and, where it is there, the one for OpenMPI; tests/hdf5/*_test.sh with the tools and the Python
 # packages that people use.  And of what is installed, packaged and documented: tests/package, tests/docs.
 set(plugin_environment "HDF5_PLUGIN_PATH=${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins;ASAN_OPTIONS=detect_leaks=0")
 
+file(GLOB filter_test_sources CONFIGURE_DEPENDS "${tests_dir}/hdf5/filter/*.c")
 function(csz_add_hdf5_test name)
-    csz_add_program(${name} tests/hdf5/filter_test.c)
+    csz_add_program(${name} ${filter_test_sources})
     target_include_directories(${name} PRIVATE plugins/hdf5)
     target_link_libraries(${name} PRIVATE Cmocka::Cmocka ${CMAKE_DL_LIBS} ${ARGN})
     add_dependencies(${name} h5csz)
