@@ -5,7 +5,8 @@
 # are none, as on a cluster's login node, machine code for Hopper alone, and PTX that the driver of every
 # other card compiles at first use.  Each architecture takes minutes.
 
-set(CSZ_ALL_CUDA_ARCHS "75-real;80-real;86-real;89-real;90") # for packages; the last also as PTX, for newer cards
+# For packages; the last also as PTX, for newer cards.
+set(CSZ_ALL_CUDA_ARCHS "75-real;80-real;86-real;89-real;90")
 set(CSZ_LEAST_CUDA_ARCH 75)
 set(CSZ_UNKNOWN_CARD_ARCHS "75-virtual;90-real")
 

@@ -6,7 +6,8 @@
 # programs of the bench.
 if(NOT CSZ_SANITIZE)
     csz_register(fields unit 120 COMMAND csz-fields check "${CMAKE_CURRENT_SOURCE_DIR}/bench/fields/checksums.txt" --scale tiny)
-    csz_register(evaluation unit 300 COMMAND "${tests_dir}/tools/evaluation_test.sh" $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
+    csz_register(evaluation unit 300 COMMAND "${tests_dir}/tools/evaluation_test.sh"
+                 $<TARGET_FILE:csz-evaluate> $<TARGET_FILE:csz-fields>)
 endif()
 
 # It compares times, of which other work at the same moment would take its share.

@@ -43,7 +43,8 @@ if(TARGET csz)
     foreach(name IN ITEMS hdf5_tools hdf5_repack hdf5_python)
         string(REPLACE "hdf5_" "" script ${name})
         if(EXISTS "${tests_dir}/hdf5/${script}_test.sh")
-            csz_register(${name} unit 600 COMMAND "${tests_dir}/hdf5/${script}_test.sh" $<TARGET_FILE:csz> "${plugin_folder}"
+            csz_register(${name} unit 600 COMMAND "${tests_dir}/hdf5/${script}_test.sh"
+                         $<TARGET_FILE:csz> "${plugin_folder}"
                          "${CSZ_SANITIZE}")
             set_tests_properties(${name} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
         endif()
@@ -51,14 +52,18 @@ if(TARGET csz)
 
     # What the documentation shows.
     if(NOT CSZ_SANITIZE) # which ordinary programs cannot link, nor load
-        csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs/docs_test.py" "${CMAKE_CURRENT_BINARY_DIR}" "${plugin_folder}")
+        csz_register(docs_test unit 300 COMMAND "${tests_dir}/docs/docs_test.py"
+                     "${CMAKE_CURRENT_BINARY_DIR}" "${plugin_folder}")
     endif()
 endif()
 
 if(NOT CSZ_SANITIZE)
     csz_register(spack_test unit 120 COMMAND "${tests_dir}/package/spack_test.py")
-    csz_register(report_test unit 300 COMMAND "${tests_dir}/tools/report_test.sh" "${CMAKE_CURRENT_BINARY_DIR}")
-    csz_register(build_test unit 300 COMMAND "${tests_dir}/package/build_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
+    csz_register(report_test unit 300 COMMAND "${tests_dir}/tools/report_test.sh"
+                 "${CMAKE_CURRENT_BINARY_DIR}")
+    csz_register(build_test unit 300 COMMAND "${tests_dir}/package/build_test.sh"
+                 "${CMAKE_CURRENT_SOURCE_DIR}")
 endif()
-csz_register(install_test unit 600 COMMAND "${tests_dir}/package/install_test.sh" "${CMAKE_CURRENT_BINARY_DIR}"
+csz_register(install_test unit 600 COMMAND "${tests_dir}/package/install_test.sh"
+             "${CMAKE_CURRENT_BINARY_DIR}"
              "${CMAKE_CURRENT_SOURCE_DIR}" "${CSZ_SANITIZE}")

@@ -8,13 +8,16 @@ if(TARGET soak_exhaustive AND NOT CSZ_SANITIZE)
 endif()
 
 if(NOT CSZ_SANITIZE) # they compile what they need themselves
-    csz_register(flags_test unit 60 COMMAND "${tests_dir}/determinism/flags_test.sh" "${CMAKE_CURRENT_SOURCE_DIR}")
-    csz_register(bound_test unit 300 COMMAND "${tests_dir}/determinism/bound_test.py" "${CMAKE_CURRENT_SOURCE_DIR}")
+    csz_register(flags_test unit 60 COMMAND "${tests_dir}/determinism/flags_test.sh"
+                 "${CMAKE_CURRENT_SOURCE_DIR}")
+    csz_register(bound_test unit 300 COMMAND "${tests_dir}/determinism/bound_test.py"
+                 "${CMAKE_CURRENT_SOURCE_DIR}")
 endif()
 
 if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
     set(isa_objects --set=baseline $<TARGET_OBJECTS:csz_core> $<TARGET_OBJECTS:csz_interface>)
-    if(CMAKE_C_FLAGS MATCHES "-m" OR CSZ_HAVE_CUDA) # the user's baseline; CUDA's objects hold other machines' code
+    # The user's baseline; CUDA's objects hold other machines' code.
+    if(CMAKE_C_FLAGS MATCHES "-m" OR CSZ_HAVE_CUDA)
         set(isa_objects)
     endif()
     foreach(isa IN LISTS csz_isas)
@@ -24,7 +27,8 @@ if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
     if(TARGET h5csz)
         list(APPEND isa_libraries $<TARGET_FILE:h5csz>)
     endif()
-    csz_register(isa_test unit 60 COMMAND "${tests_dir}/determinism/isa_test.sh" $<TARGET_FILE:csz> ${isa_objects}
+    csz_register(isa_test unit 60 COMMAND "${tests_dir}/determinism/isa_test.sh"
+                 $<TARGET_FILE:csz> ${isa_objects}
                  --libraries ${isa_libraries} COMMAND_EXPAND_LISTS)
 endif()
 
@@ -53,10 +57,7 @@ if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
         target_compile_options(tsan_concurrency PRIVATE -fsanitize=thread -O1)
         target_link_options(tsan_concurrency PRIVATE -fsanitize=thread)
         target_link_libraries(tsan_concurrency PRIVATE Cmocka::Cmocka Threads::Threads m)
-        if(TARGET Zstd::Zstd)
-            target_compile_definitions(tsan_concurrency PRIVATE CSZ_HAVE_ZSTD=1)
-            target_link_libraries(tsan_concurrency PRIVATE Zstd::Zstd)
-        endif()
+        csz_use_zstd(tsan_concurrency)
         csz_byte_flags(tsan_concurrency)
         csz_register(tsan_concurrency unit 600 COMMAND tsan_concurrency)
         set_tests_properties(tsan_concurrency PROPERTIES ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1")
@@ -69,13 +70,15 @@ if(TARGET csz)
     add_library(fault_shim MODULE tests/command/fault_shim.c)
     set_target_properties(fault_shim PROPERTIES C_VISIBILITY_PRESET default)
     target_link_libraries(fault_shim PRIVATE ${CMAKE_DL_LIBS})
-    csz_register(faults_test unit 1200 COMMAND "${tests_dir}/command/faults_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:fault_shim>)
+    csz_register(faults_test unit 1200 COMMAND "${tests_dir}/command/faults_test.sh"
+                 $<TARGET_FILE:csz> $<TARGET_FILE:fault_shim>)
     # The command with bounds resolved too large.
     csz_add_program(csz-forged tests/command/forged_plan.c $<TARGET_OBJECTS:csz>)
     target_include_directories(csz-forged PRIVATE src)
     target_link_options(csz-forged PRIVATE -Wl,--wrap=csz_plan_create)
     csz_link_cli(csz-forged)
-    csz_register(forged_test unit 300 COMMAND "${tests_dir}/command/forged_test.sh" $<TARGET_FILE:csz> $<TARGET_FILE:csz-forged>
+    csz_register(forged_test unit 300 COMMAND "${tests_dir}/command/forged_test.sh"
+                 $<TARGET_FILE:csz> $<TARGET_FILE:csz-forged>
                  $<TARGET_FILE:csz-generate>)
     csz_register(kill_test unit 300 COMMAND "${tests_dir}/command/kill_test.sh" $<TARGET_FILE:csz> 20)
     csz_register(soak_kills soak 3600 COMMAND "${tests_dir}/command/kill_test.sh" $<TARGET_FILE:csz> 200)

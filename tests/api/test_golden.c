@@ -27,13 +27,6 @@ static char comments[NGOLDEN_MAX * LINE_MAX_NBYTES];
 static golden goldens[NGOLDEN_MAX];
 static int ngoldens;
 
-/* FNV-1a */
-static uint64_t sum_bytes(const uint8_t *bytes, size_t n) {
-    uint64_t h = 0xCBF29CE484222325ull;
-    for (size_t i = 0; i < n; i++) h = (h ^ bytes[i]) * 0x100000001B3ull;
-    return h;
-}
-
 /* Of the values as little-endian bytes, on hosts of either order. */
 static uint64_t sum_values(const void *data, csz_type type, uint64_t n) {
     uint64_t h = 0xCBF29CE484222325ull;

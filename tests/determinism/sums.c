@@ -10,12 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint64_t sum_bytes(const uint8_t *bytes, size_t n) {
-    uint64_t h = 0xCBF29CE484222325ull;
-    for (size_t i = 0; i < n; i++) h = (h ^ bytes[i]) * 0x100000001B3ull;
-    return h;
-}
-
 static uint64_t sum_values(const void *data, csz_type type, uint64_t n) {
     uint64_t h = 0xCBF29CE484222325ull;
     for (uint64_t i = 0; i < n; i++) h = (h ^ bits_at(data, type, i)) * 0x100000001B3ull;

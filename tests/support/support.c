@@ -191,6 +191,12 @@ void sample_free(test_field *s) {
     s->data = NULL;
 }
 
+uint64_t sum_bytes(const uint8_t *bytes, size_t n) {
+    uint64_t h = 0xCBF29CE484222325ull;
+    for (size_t i = 0; i < n; i++) h = (h ^ bytes[i]) * 0x100000001B3ull;
+    return h;
+}
+
 csz_options options_make(csz_bound_mode mode, double bound) {
     csz_options o;
     csz_options_init(&o);

@@ -83,6 +83,9 @@ void store_bits_at(void *data, csz_type type, uint64_t i, uint64_t bits);
  */
 csz_field field_random(rng *r, csz_type type, int ndim, uint32_t max_n);
 
+/* FNV-1a. */
+uint64_t sum_bytes(const uint8_t *bytes, size_t n);
+
 csz_options options_make(csz_bound_mode mode, double bound);
 csz_options options_predicted(csz_bound_mode mode, double bound, csz_predictor predictor);
 
