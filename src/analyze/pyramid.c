@@ -242,7 +242,8 @@ static double square(double x) { return x * x; }
 /* The sum over `all` tiles from the sum and the squares of n.  Few may be alike by chance: another that is
  * off by the mean joins them. */
 static estimate sum_of_all(double all, double n, double sum, double squares) {
-    const double mean = sum / n, off = fmax(squares - n * square(mean), 0) + square(mean);
+    const double mean = sum / n, spread = squares - n * square(mean);
+    const double off = (spread > 0 ? spread : 0) + square(mean);
     return (estimate){all * mean, square(all / n) * off * (1 - n / all)};
 }
 

@@ -188,7 +188,10 @@ static void compare_is_exact(void **state) {
     for (int i = 0; i < 20000; i++) {
         const double a = rng_unit(&r) + 0.5, bound = rng_unit(&r) * 1e-3,
                      b = a * (1 + bound) + (double)(int)(rng_next(&r) % 7) * 0x1p-53 - 0x1p-52;
-        assert_int_equal(violations_of(a, b, bound, 0), exhaustive_violates_share(a, b, bound, 0));
+        const int violates = exhaustive_violates_share(a, b, bound, 0);
+        assert_int_equal(violations_of(a, b, bound, 0), violates);
+        assert_int_equal(violations_of(a * 0x1p1022, b * 0x1p1022, bound, 0), violates);
+        assert_int_equal(violations_of(a * 0x1p-1000, b * 0x1p-1000, bound, 0), violates);
     }
 }
 

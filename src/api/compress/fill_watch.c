@@ -207,10 +207,13 @@ static int is_customary_among(const suspects *s, double x, csz_type type) {
     return 0;
 }
 
+/* The largest magnitude of values from low to high. */
+static double largest(double low, double high) { return fabs(low) > fabs(high) ? fabs(low) : fabs(high); }
+
 /* nothers: distinct values beside the suspects, as far as they were counted; 1 at least. */
 static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothers, int ncontinuum,
                      double bound) {
-    const double most = fmax(fabs(s->low), fabs(s->high)), width = s->high - s->low;
+    const double most = largest(s->low, s->high), width = s->high - s->low;
     for (int i = 0; i < s->n; i++) {
         const double x = s->value[i].value, gap = x > s->high ? x - s->high : s->low - x;
         const int customary = is_customary_among(s, x, type);
@@ -255,7 +258,7 @@ static double bound_of(const csz_fill_watch *w, double low, double high) {
 
 /* Whether the bound flattens the values from low to high, to which the suspect x does not belong. */
 static int flattens(double bound, double x, double low, double high) {
-    const double most = fmax(fabs(low), fabs(high)), width = high - low, gap = x > high ? x - high : low - x;
+    const double most = largest(low, high), width = high - low, gap = x > high ? x - high : low - x;
     const int is_foreign = x == 0 || fabs(x) >= 99 || (x < 0 && low >= 0);
     return is_foreign && gap >= CLEAR_WIDTHS * width && bound >= (fabs(x) >= 10 * most ? 0.1 : 0.5) * width;
 }
@@ -284,7 +287,7 @@ int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, 
     add_value(&all, range->max);
     const double bound = bound_of(watch, range->min, range->max);
     /* a sample of a field that is nearly all missing has hardly another value */
-    const int nothers = fmax(fabs(range->min), fabs(range->max)) >= 1000 ? 1 : 2;
+    const int nothers = largest(range->min, range->max) >= 1000 ? 1 : 2;
     if (!find_flattening(&all, bound, 1, nothers).n && !find_suspects(&all, type, 1, 1, bound).n) return 0;
     memset(watch, 0, sizeof *watch);
     watch->is_exact = 1;

@@ -58,19 +58,36 @@ static double two_sum(double *error, double a, double b) {
     return sum;
 }
 
+/* The upper half of x's digits, so that products of halves are exact (Veltkamp).  x is below 2^990. */
+static double upper_half(double x) {
+    const double scaled = (0x1p27 + 1) * x;
+    return scaled - (scaled - x);
+}
+
+/* a * b - product, which is exact for a product that a * b was rounded to (Dekker).  Not fma: where the
+ * processor has none it is libm's, which the command would have to load. */
+static double product_error(double product, double a, double b) {
+    const double a_high = upper_half(a), a_low = a - a_high, b_high = upper_half(b), b_low = b - b_high;
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+}
+
 /*
  * 1 if |a - b| > bound * |a| in real numbers, all finite, bound below 1.  Near the smallest numbers both are
- * scaled, so that neither the product nor its error underflows.  Where difference and product are close,
- * their difference is exact, and the two rounding errors decide.
+ * scaled, so that neither the product nor its error underflows, and near the largest, so that halves do not
+ * overflow.  Where difference and product are close, their difference is exact, and the two rounding errors
+ * decide.
  */
 static int exceeds(double a, double b, double bound) {
     if (fabs(a) < 0x1p-400 && fabs(b) < 0x1p-400) {
         a *= 0x1p600;
         b *= 0x1p600;
+    } else if (fabs(a) > 0x1p900) {
+        a *= 0x1p-200;
+        b *= 0x1p-200;
     }
     double lost_difference, lost, rest;
     const double difference = two_sum(&lost_difference, a, -b), sign = difference < 0 ? -1 : 1,
-                 product = bound * fabs(a), lost_product = fma(bound, fabs(a), -product);
+                 product = bound * fabs(a), lost_product = product_error(product, bound, fabs(a));
     const double size = fabs(difference);
     if (size > 2 * product || product > 2 * size) return size > product;
     const double small = two_sum(&lost, sign * lost_difference, -lost_product),
