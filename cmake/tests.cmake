@@ -16,6 +16,7 @@ endforeach()
 file(GLOB gpu_sources CONFIGURE_DEPENDS "${tests_dir}/gpu/gpu_*.c")
 file(GLOB helper_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
 set(device_source "${tests_dir}/gpu/device.c") # of the gpu tests alone
+file(GLOB gpu_api_parts CONFIGURE_DEPENDS "${tests_dir}/gpu/api_*.c")
 
 if(CSZ_REQUIRE_TESTS AND NOT Cmocka_FOUND)
     message(FATAL_ERROR "the tests need cmocka (Debian package libcmocka-dev), which was not found")
@@ -81,6 +82,7 @@ if(Cmocka_FOUND)
             target_sources(${name} PRIVATE ${device_source})
             target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
         endforeach()
+        target_sources(gpu_api PRIVATE ${gpu_api_parts})
     endif()
 endif()
 
@@ -146,8 +148,8 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
              "${CMAKE_CURRENT_SOURCE_DIR}/src/analyze/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
         add_library(emulated_interface OBJECT ${api_sources} tests/emu/emu_runtime.c)
         csz_emulated_flags(emulated_interface)
-        csz_add_emulated(emulated_api tests/gpu/gpu_api.c ${device_source} $<TARGET_OBJECTS:test_helpers>
-                         $<TARGET_OBJECTS:emulated_interface>)
+        csz_add_emulated(emulated_api tests/gpu/gpu_api.c ${gpu_api_parts} ${device_source}
+                         $<TARGET_OBJECTS:test_helpers> $<TARGET_OBJECTS:emulated_interface>)
         csz_register(emulated_api ${emulated_label} 600 COMMAND emulated_api)
         target_include_directories(emulated_api PRIVATE tests/support)
         target_compile_definitions(emulated_api PRIVATE ${api_rounds})
