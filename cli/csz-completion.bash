@@ -58,7 +58,7 @@ _csz() {
     case $previous in
     -t | --type) words="f32 f64" ;;
     -m | --mode)
-        words="abs rel psnr"
+        words="abs rel psnr pwr exact"
         [[ $command != compress ]] || words="$words ratio"
         ;;
     -w | --workflow) words="auto huffman rle rle+vle" ;;

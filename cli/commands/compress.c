@@ -425,8 +425,7 @@ static int compress_to(compression *c, const cli_output *output) {
     if (status == CLI_DONE) status = cli_output_check_distinct(output, &c->source.stream.status);
     if (status == CLI_DONE) status = cli_arguments_check_fill(c->arguments, c->source.field.type);
     if (status == CLI_DONE && !c->arguments->no_metadata && cli_h5_is_path(c->arguments->paths[0])) {
-        status = cli_h5_read_metadata(&c->metadata, &c->own->options.metadata_nbytes, c->arguments->paths[0],
-                                      &c->source.field);
+        status = cli_h5_read_metadata(&c->metadata, &c->own->options.metadata_nbytes, c->arguments->paths[0]);
         c->own->options.metadata = c->metadata;
     }
     if (status == CLI_DONE) status = make_workers(c, output);

@@ -25,7 +25,8 @@ void cli_hdf5_print_help(void) {
         "T=0.01abs,q=1e-4rel] "
         "[--skip "
         "NAME]\n"
-        "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|auto|none] [--dry-run] [--json] "
+        "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|NAME=V,...] [--dry-run] "
+        "[--json] "
         "[-f] "
         "[-q]\n"
         "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto] "
@@ -47,14 +48,15 @@ void cli_hdf5_print_help(void) {
         "decode says what the words mean that one of these programs shows.\n\noptions:\n",
         CSZ_HDF5_FILTER_ID);
     cli_arguments_print_options(stdout, CLI_HDF5);
-    printf("\noptions of repack besides:\n");
+    printf("\noptions of repack besides, or otherwise:\n");
     cli_arguments_print_only(stdout, CLI_REPACK, CLI_HDF5);
-    printf("\nexamples:\n"
-           "  csz hdf5 repack run.nc small.nc -m rel -e 1e-4 --dry-run\n"
-           "  csz hdf5 repack run.nc small.nc -m rel -e 1e-4 --var temperature=0.01abs\n"
-           "  csz hdf5 cdvals -e 0.01\n"
-           "  csz hdf5 cdvals -m rel -e 1e-3 --of run.nc:temperature\n"
-           "  csz hdf5 decode 0,3539053052,1062232653\n");
+    printf(
+        "\nexamples:\n"
+        "  csz hdf5 repack run.nc small.nc -m rel -e 1e-4 --dry-run\n"
+        "  csz hdf5 repack run.nc small.nc -m rel -e 1e-4 --var temperature=0.01abs --fill temperature=-999\n"
+        "  csz hdf5 cdvals -e 0.01\n"
+        "  csz hdf5 cdvals -m rel -e 1e-3 --of run.nc:temperature\n"
+        "  csz hdf5 decode 0,3539053052,1062232653\n");
 }
 
 /* "0,1,2" or with another separator. */

@@ -57,7 +57,24 @@ static int parse_var(cli_repack *r, const char *word) {
 }
 
 static int parse_skip(cli_repack *r, const char *word) {
-    const cli_repack_rule rule = {.name = strdup(word), .is_skipped = 1};
+    const cli_repack_rule rule = {.name = strdup(word), .kind = CLI_RULE_SKIP};
+    return add_rule(r, &rule);
+}
+
+/* T=-999: the name, the fill value. */
+static int parse_fill(cli_repack *r, const char *word) {
+    const char *equals = strrchr(word, '=');
+    cli_repack_rule rule = {.kind = CLI_RULE_FILL, .fill_choice = CLI_FILL_GIVEN};
+    if (equals > word && strcmp(equals + 1, "auto") == 0)
+        rule.fill_choice = CLI_FILL_AUTO;
+    else if (equals > word && strcmp(equals + 1, "none") == 0)
+        rule.fill_choice = CLI_FILL_NONE;
+    else if (!(equals > word) || !cli_parse_double(&rule.fill, equals + 1))
+        return cli_fail_usage(
+            "'%s' is no variable with a fill value; give NAME=V with a number, nan, none or auto, such as "
+            "--fill T=-999,q=none",
+            word);
+    rule.name = strndup(word, (size_t)(equals - word));
     return add_rule(r, &rule);
 }
 
@@ -132,6 +149,8 @@ static void print_json(const cli_repack *r) {
     for (uint64_t i = 0; i < r->nvariables; i++) {
         const cli_repack_variable *v = &r->variables[i];
         const double nothing = NAN;
+        const int has_fill = !v->kept_as && v->options.has_fill;
+        char fill[CLI_NUMBER_TEXT_NBYTES];
         cli_json_begin_element(&json);
         cli_json_string(&json, "name", v->path);
         cli_json_u64_array(&json, "dims", v->dims, v->rank);
@@ -141,6 +160,7 @@ static void print_json(const cli_repack *r) {
         cli_json_double(&json, "bound", v->kept_as ? nothing : v->options.bound);
         cli_json_double(&json, "bound_abs",
                         v->kept_as || v->options.bound_mode == CSZ_BOUND_PWR ? nothing : v->bound_abs);
+        cli_json_string(&json, "fill", has_fill ? cli_number_text(fill, v->options.fill, v->type) : NULL);
         cli_json_u64(&json, "nbytes", v->nbytes);
         cli_json_u64(&json, "nbytes_before", v->nbytes_before);
         cli_json_u64(&json, "nbytes_after", v->nbytes_after);
@@ -169,6 +189,7 @@ int cli_run_repack(const cli_arguments *arguments) {
             "T=0.01abs");
     status = parse_lists(&r, arguments->vars, arguments->nvars, parse_var);
     if (status == CLI_DONE) status = parse_lists(&r, arguments->skips, arguments->nskips, parse_skip);
+    if (status == CLI_DONE) status = parse_lists(&r, arguments->fills, arguments->nfills, parse_fill);
     if (status == CLI_DONE) status = cli_h5_repack(&r);
     if (status == CLI_DONE && arguments->json)
         print_json(&r);

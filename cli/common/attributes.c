@@ -4,17 +4,25 @@
 
 #include "terminal/values.h"
 
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+static const char *float_text(char text[CLI_NUMBER_TEXT_NBYTES], double value, csz_type type, int is_json) {
+    if (!is_json) return cli_number_text(text, value, type);
+    if (!isfinite(value)) return "null";
+    snprintf(text, CLI_NUMBER_TEXT_NBYTES, "%.17g", value);
+    return text;
+}
 
 static size_t number_nbytes(csz_attribute_type type) {
     static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8};
     return sizes[type - CSZ_ATTRIBUTE_I8];
 }
 
-/* Number i of an attribute's: text that gives it again, and it itself. */
-static double number_at(char text[CLI_NUMBER_TEXT_NBYTES], const csz_attribute *a, uint64_t i) {
+/* Number i of an attribute's as text that gives it again; in JSON all digits of a float's value, or null. */
+static const char *number_at(char text[CLI_NUMBER_TEXT_NBYTES], const csz_attribute *a, uint64_t i,
+                             int is_json) {
     const size_t size = number_nbytes(a->type);
     const unsigned char *bytes = (const unsigned char *)a->values + i * size;
     uint64_t bits = 0;
@@ -23,14 +31,12 @@ static double number_at(char text[CLI_NUMBER_TEXT_NBYTES], const csz_attribute *
         const uint32_t low = (uint32_t)bits;
         float value;
         memcpy(&value, &low, sizeof value);
-        cli_number_text(text, value, CSZ_F32);
-        return value;
+        return float_text(text, value, CSZ_F32, is_json);
     }
     if (a->type == CSZ_ATTRIBUTE_F64) {
         double value;
         memcpy(&value, &bits, sizeof value);
-        cli_number_text(text, value, CSZ_F64);
-        return value;
+        return float_text(text, value, CSZ_F64, is_json);
     }
     const int is_signed = (a->type - CSZ_ATTRIBUTE_I8) % 2 == 0;
     const uint64_t sign = (uint64_t)1 << (8 * size - 1);
@@ -39,7 +45,7 @@ static double number_at(char text[CLI_NUMBER_TEXT_NBYTES], const csz_attribute *
         snprintf(text, CLI_NUMBER_TEXT_NBYTES, "%lld", (long long)number);
     else
         snprintf(text, CLI_NUMBER_TEXT_NBYTES, "%llu", (unsigned long long)bits);
-    return is_signed ? (double)number : (double)bits;
+    return text;
 }
 
 static void print_text(const char *text, size_t nbytes) {
@@ -61,8 +67,7 @@ static void print_values(const csz_attribute *a) {
         const uint64_t n = a->nbytes / number_nbytes(a->type);
         for (uint64_t i = 0; i < n && i < MOST; i++) {
             char number[CLI_NUMBER_TEXT_NBYTES];
-            (void)number_at(number, a, i);
-            printf("%s%s", i ? ", " : "", number);
+            printf("%s%s", i ? ", " : "", number_at(number, a, i, 0));
         }
         if (n > MOST) printf(", ... (%llu)", (unsigned long long)n);
     }
@@ -88,16 +93,14 @@ void cli_attributes_print(const unsigned char *metadata, size_t nbytes) {
 
 static void write_numbers(cli_json *json, const csz_attribute *a) {
     const uint64_t n = a->nbytes / number_nbytes(a->type);
-    double *values = malloc((size_t)(n ? n : 1) * sizeof *values);
     char text[CLI_NUMBER_TEXT_NBYTES];
-    for (uint64_t i = 0; values && i < n; i++) values[i] = number_at(text, a, i);
-    if (!values)
-        cli_json_null(json, a->name);
-    else if (n == 1)
-        cli_json_double(json, a->name, values[0]);
-    else
-        cli_json_double_array(json, a->name, values, (int)n);
-    free(values);
+    if (n == 1) {
+        cli_json_number(json, a->name, number_at(text, a, 0, 1));
+        return;
+    }
+    cli_json_begin_array(json, a->name);
+    for (uint64_t i = 0; i < n; i++) cli_json_add_number(json, number_at(text, a, i, 1));
+    cli_json_end_array(json);
 }
 
 void cli_attributes_json(cli_json *json, const unsigned char *metadata, size_t nbytes) {

@@ -9,6 +9,7 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
     char value[CLI_NUMBER_TEXT_NBYTES], other[CLI_NUMBER_TEXT_NBYTES], fill[CLI_NUMBER_TEXT_NBYTES];
     char second[96] = "", what[256];
     const csz_options *options = &arguments->options;
+    const char *of = arguments->fill_of ? arguments->fill_of : "", *is = arguments->fill_of ? "=" : "";
     if (!suspect->found || arguments->fill_choice == CLI_FILL_NONE) return CLI_DONE;
     if (options->bound_mode == CSZ_BOUND_EXACT) return CLI_DONE; /* nothing can be lost */
     cli_number_text(value, suspect->value, type);
@@ -23,15 +24,15 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
              "has %s in about %.3g%%%s of its values, far outside the others (%.4g to %.4g)", value,
              100 * suspect->share, second, suspect->low, suspect->high);
     if (options->bound_mode == CSZ_BOUND_ABS || options->bound_mode == CSZ_BOUND_PWR) {
-        cli_note("note: %s %s; give --fill %s if it marks missing values, to have it back exactly, or --fill "
-                 "none if it is data",
-                 name, what, value);
+        cli_note("note: %s %s; give --fill %s%s%s if it marks missing values, to have it back exactly, or "
+                 "--fill %s%snone if it is data",
+                 name, what, of, is, value, of, is);
         return CLI_DONE;
     }
     if (suspect->found == 1 && suspect->value == 0) { /* as often data as not */
-        cli_note("note: %s %s, and the bound, as large as most of these differ, refers to it; give --fill 0 "
-                 "if it marks missing values, or --fill none if it is data",
-                 name, what);
+        cli_note("note: %s %s, and the bound, as large as most of these differ, refers to it; give --fill "
+                 "%s%s0 if it marks missing values, or --fill %s%snone if it is data",
+                 name, what, of, is, of, is);
         return CLI_DONE;
     }
     if (options->has_fill && suspect->missing_share > 0)
@@ -41,14 +42,14 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
     if (options->has_fill)
         return cli_fail_usage(
             "%s %s, and the fill value %s nowhere: the bound would refer to %s; give --fill "
-            "%s if it marks missing values, or --fill none if it is data",
-            name, what, fill, value, value);
+            "%s%s%s if it marks missing values, or --fill %s%snone if it is data",
+            name, what, fill, value, of, is, value, of, is);
     if (suspect->found > 1)
         return cli_fail_usage("%s %s, and the bound would refer to them; if they mark missing values, make "
-                              "them one and give that with --fill, or give --fill none if they are data",
-                              name, what);
+                              "them one and give that with --fill, or give --fill %s%snone if they are data",
+                              name, what, of, is);
     return cli_fail_usage(
-        "%s %s, and the bound would refer to it; give --fill %s if it marks missing values, "
-        "or --fill none if it is data",
-        name, what, value);
+        "%s %s, and the bound would refer to it; give --fill %s%s%s if it marks missing values, "
+        "or --fill %s%snone if it is data",
+        name, what, of, is, value, of, is);
 }

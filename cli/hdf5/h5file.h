@@ -50,10 +50,10 @@ int cli_h5_write(const cli_output *output, const csz_field *field, int values, c
                  const unsigned char *metadata);
 
 /*
- * A dataset's name, dims and attributes as metadata of an archive; field is what the archive stores of it.
+ * A dataset's name, dims and attributes as metadata of an archive.
  * *section is freed by the caller, and NULL where there is nothing to say.
  */
-int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field);
+int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path);
 
 /*
  * Completes the arguments of a command: the fill value that the input file tells, the name of the archive of

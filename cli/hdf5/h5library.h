@@ -51,6 +51,8 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pset_fill_value)                \
     X(H5Pfill_value_defined)            \
     X(H5Pget_fill_value)                \
+    X(H5Pget_fill_time)                 \
+    X(H5Pget_chunk_opts)                \
     X(H5Pget_chunk)                     \
     X(H5Pset_chunk_cache)               \
     X(H5Pget_nfilters)                  \
@@ -61,6 +63,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pset_filter)                    \
     X(H5Premove_filter)                 \
     X(H5Pset_chunk)                     \
+    X(H5Pset_libver_bounds)             \
     X(H5Pget_layout)                    \
     X(H5Pget_external_count)            \
     X(H5Pset_alloc_time)                \
@@ -113,6 +116,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5P_CLS_DATASET_ACCESS_ID_g) \
     X(H5P_CLS_LINK_CREATE_ID_g)    \
     X(H5P_CLS_GROUP_CREATE_ID_g)   \
+    X(H5P_CLS_FILE_ACCESS_ID_g)    \
     X(H5T_IEEE_F32LE_g)            \
     X(H5T_IEEE_F32BE_g)            \
     X(H5T_IEEE_F64LE_g)            \
@@ -166,6 +170,10 @@ int cli_h5_check_filters(hid_t dataset, csz_type type, const struct cli_h5_locat
 /* The dataset's fill value into the options; returns CLI_DONE, or an exit status after the message. */
 int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const struct cli_h5_location *at);
 
+/* Dims of a dataset as those of a field: of more than four those of 1 are left out, and of those still too
+ * many the slowest become one. */
+void cli_h5_fold_dims(csz_field *field, const hsize_t *dims, int rank);
+
 /* ---- h5scales.c: dims of netCDF, which are dimension scales of HDF5 ---- */
 
 /* The scale that is attached to a dim of a dataset, or -1. */
@@ -196,15 +204,28 @@ int cli_h5_move_scale(hid_t scale, hid_t old);
 
 /* ---- h5metadata.c ---- */
 
+/* Dims of a dataset to be made, with their names; those are in the metadata. */
+typedef struct cli_h5_shape {
+    int rank;
+    hsize_t dims[H5S_MAX_RANK];
+    int has_names;
+    const char *names[H5S_MAX_RANK];
+} cli_h5_shape;
+
+/* The field's, or those that metadata says the dataset had of which the field was made, where these are of
+ * more than four dims.  section may be NULL. */
+void cli_h5_shape_of(cli_h5_shape *shape, const csz_field *field, const unsigned char *section,
+                     size_t nbytes);
+
 /* Metadata of an archive as attributes and dims of a dataset that was just made.  A dim whose name the file
  * uses for something else, or with another length, gets another name, which is noted.  1 if it is done. */
-int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
+int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const cli_h5_shape *shape,
                           const unsigned char *section, size_t nbytes);
 
 /* Which dims of the dataset to be made can grow: as metadata says, unless the file has such a dim that
  * cannot. The number of them. */
-int cli_h5_unlimited_dims(int unlimited[CSZ_MAX_NDIM], hid_t file, const char *dataset_path,
-                          const csz_field *field, const unsigned char *section, size_t nbytes);
+int cli_h5_unlimited_dims(int unlimited[H5S_MAX_RANK], hid_t file, const char *dataset_path,
+                          const cli_h5_shape *shape, const unsigned char *section, size_t nbytes);
 
 /* Whether metadata and the fill value say that a dataset should get the attribute _FillValue: a dataset of
  * netCDF without it, whose fill value is netCDF's own or that of missing_value, did not have it. */
@@ -215,6 +236,7 @@ typedef struct cli_h5_location {
     const char *path;
     char *file;
     const char *dataset;
+    const char *fill_of; /* as in cli_arguments */
 } cli_h5_location;
 
 /* Each returns CLI_DONE, or an exit status after the message. */

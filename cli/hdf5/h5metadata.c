@@ -2,8 +2,8 @@
 /*
  * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its
  * dims' names, its attributes in their order.  Those that HDF5 and netCDF use for themselves are left out.
- * The names of dims that can grow are kept as an attribute, _Unlimited, which does not become one of the
- * dataset.
+ * The names of dims that can grow are kept as an attribute, _Unlimited, and all dims of a dataset of more
+ * than four as _Dimensions: "LENGTH NAME" of each.  These two do not become attributes of a dataset.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -11,6 +11,7 @@
 
 #include "hdf5/h5path.h"
 #include "terminal/message.h"
+#include "terminal/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static const char *const own_names[] = {"CLASS",
                                         "_Netcdf4Coordinates",
                                         "_nc3_strict",
                                         "_NCProperties",
-                                        "_Unlimited"};
+                                        "_Unlimited",
+                                        "_Dimensions"};
 
 static int is_own(const char *name) {
     for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
@@ -38,12 +40,22 @@ static int is_own(const char *name) {
 typedef struct gathering {
     csz_attribute list[CSZ_METADATA_MAX_N];
     size_t n;
-    int nskipped; /* of types that metadata does not have */
+    int nskipped;      /* of types that metadata does not have, or too large */
+    char skipped[256]; /* names of the first of them */
 } gathering;
+
+static void skip(gathering *g, const char *name) {
+    const size_t at = strlen(g->skipped);
+    if (at + strlen(name) + 8 < sizeof g->skipped)
+        snprintf(g->skipped + at, sizeof g->skipped - at, "%s%s", at ? ", " : "", name);
+    else if (at + 6 < sizeof g->skipped && (at < 4 || strcmp(g->skipped + at - 3, "...") != 0))
+        snprintf(g->skipped + at, sizeof g->skipped - at, "%s...", at ? ", " : "");
+    g->nskipped++;
+}
 
 static int add(gathering *g, csz_attribute_role role, csz_attribute_type type, char *name, void *values,
                uint64_t nbytes) {
-    if (g->n == CSZ_METADATA_MAX_N || !name || !values) {
+    if (g->n == CSZ_METADATA_MAX_N || !name || !values || nbytes > CSZ_METADATA_MAX_NBYTES) {
         free(name);
         free(values);
         return 0;
@@ -52,11 +64,28 @@ static int add(gathering *g, csz_attribute_role role, csz_attribute_type type, c
     return 1;
 }
 
+static void release_one(const csz_attribute *a) {
+    free((char *)(uintptr_t)a->name);
+    free((void *)(uintptr_t)a->values);
+}
+
 static void release(gathering *g) {
-    for (size_t i = 0; i < g->n; i++) {
-        free((char *)(uintptr_t)g->list[i].name);
-        free((void *)(uintptr_t)g->list[i].values);
-    }
+    for (size_t i = 0; i < g->n; i++) release_one(&g->list[i]);
+}
+
+/* Takes the largest attribute off the list, the last of equal ones; 0 if there is none. */
+static int skip_largest(gathering *g) {
+    size_t largest = g->n;
+    for (size_t i = 0; i < g->n; i++)
+        if (g->list[i].role == CSZ_ROLE_ATTRIBUTE &&
+            (largest == g->n || g->list[i].nbytes >= g->list[largest].nbytes))
+            largest = i;
+    if (largest == g->n) return 0;
+    skip(g, g->list[largest].name);
+    release_one(&g->list[largest]);
+    g->n--;
+    memmove(&g->list[largest], &g->list[largest + 1], (g->n - largest) * sizeof g->list[0]);
+    return 1;
 }
 
 /* The type of numbers, of metadata and as HDF5 knows it; 0 if there is none. */
@@ -151,7 +180,7 @@ static void add_attribute(gathering *g, hid_t attribute) {
         else
             is_added = add_numbers(g, copy, attribute, type, n);
     }
-    g->nskipped += !is_added;
+    if (!is_added) skip(g, name);
     cli_h5_release(space);
     cli_h5_release(type);
 }
@@ -161,40 +190,55 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* Names of the dims, where all have one and the archive has the dataset's own dims. */
-static void add_dims(gathering *g, hid_t dataset, const csz_field *field) {
-    char names[CSZ_MAX_NDIM * 1024], growing[CSZ_MAX_NDIM * 1024];
+enum { DIM_PATH_NBYTES = 1024 };
+
+/* The name of a dim, in path, or "". */
+static const char *dim_name(char path[DIM_PATH_NBYTES], hid_t dataset, int dim, int rank) {
+    hid_t scale = cli_h5_scale_of(dataset, dim);
+    path[0] = '\0';
+    if (scale >= 0)
+        (void)cli_h5.H5Iget_name(scale, path, DIM_PATH_NBYTES);
+    else if (rank == 1 && cli_h5_is_scale(dataset)) /* coordinates are their own dim */
+        (void)cli_h5.H5Iget_name(dataset, path, DIM_PATH_NBYTES);
+    cli_h5_release(scale);
+    return last_part(path);
+}
+
+static void add_strings_of(gathering *g, csz_attribute_role role, const char *name, const char *strings,
+                           size_t nbytes) {
+    char *copy = nbytes ? malloc(nbytes) : NULL;
+    if (copy) memcpy(copy, strings, nbytes);
+    if (nbytes) add(g, role, CSZ_ATTRIBUTE_STRINGS, strdup(name), copy, nbytes);
+}
+
+/* Names of the dims, where all have one, and those of them that can grow; of more dims than an archive has
+ * their lengths besides. */
+static void add_dims(gathering *g, hid_t dataset) {
+    enum { ENTRY_NBYTES = DIM_PATH_NBYTES + 24 };
+    char names[H5S_MAX_RANK * ENTRY_NBYTES], growing[H5S_MAX_RANK * ENTRY_NBYTES], path[DIM_PATH_NBYTES];
     size_t at = 0, growing_at = 0;
     hid_t space = cli_h5.H5Dget_space(dataset);
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, most) : -1;
     cli_h5_release(space);
-    if (rank != field->ndim) return;
+    const int is_folded = rank > CSZ_MAX_NDIM;
     for (int i = 0; i < rank; i++) {
-        char path[1024] = "";
-        hid_t scale = cli_h5_scale_of(dataset, i);
-        if (scale >= 0)
-            (void)cli_h5.H5Iget_name(scale, path, sizeof path);
-        else if (rank == 1 && cli_h5_is_scale(dataset)) /* coordinates are their own dim */
-            (void)cli_h5.H5Iget_name(dataset, path, sizeof path);
-        cli_h5_release(scale);
-        const char *name = last_part(path);
-        if (!*name) return;
-        memcpy(names + at, name, strlen(name) + 1);
-        at += strlen(name) + 1;
-        if (most[i] != H5S_UNLIMITED) continue;
-        memcpy(growing + growing_at, name, strlen(name) + 1);
-        growing_at += strlen(name) + 1;
+        const char *name = dim_name(path, dataset, i, rank);
+        if (!*name && !is_folded) return;
+        at += 1 + (size_t)(is_folded ? snprintf(names + at, ENTRY_NBYTES, "%llu %s",
+                                                (unsigned long long)dims[i], name)
+                                     : snprintf(names + at, ENTRY_NBYTES, "%s", name));
+        if (most[i] == H5S_UNLIMITED && *name)
+            growing_at += 1 + (size_t)snprintf(growing + growing_at, ENTRY_NBYTES, "%s", name);
     }
-    char *copy = malloc(at + 1);
-    if (copy) memcpy(copy, names, at);
-    add(g, CSZ_ROLE_DIMS, CSZ_ATTRIBUTE_STRINGS, strdup(""), copy, at);
-    copy = growing_at ? malloc(growing_at) : NULL;
-    if (copy) memcpy(copy, growing, growing_at);
-    if (growing_at) add(g, CSZ_ROLE_ATTRIBUTE, CSZ_ATTRIBUTE_STRINGS, strdup("_Unlimited"), copy, growing_at);
+    if (is_folded)
+        add_strings_of(g, CSZ_ROLE_ATTRIBUTE, "_Dimensions", names, at);
+    else
+        add_strings_of(g, CSZ_ROLE_DIMS, "", names, at);
+    add_strings_of(g, CSZ_ROLE_ATTRIBUTE, "_Unlimited", growing, growing_at);
 }
 
-int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field) {
+int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path) {
     cli_h5_location at;
     hid_t file = -1, dataset = -1;
     *section = NULL;
@@ -213,7 +257,7 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
     if (dataset >= 0) {
         const char *name = last_part(at.dataset);
         add(g, CSZ_ROLE_NAME, CSZ_ATTRIBUTE_TEXT, strdup(""), strdup(name), strlen(name));
-        add_dims(g, dataset, field);
+        add_dims(g, dataset);
         const H5_index_t order = cli_h5_attribute_order(dataset);
         for (hsize_t i = 0;; i++) {
             hid_t attribute =
@@ -222,8 +266,11 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
             add_attribute(g, attribute);
             cli_h5_release(attribute);
         }
-        if (csz_metadata_write(NULL, 0, nbytes, g->list, g->n) != CSZ_OK) {
-            g->nskipped += (int)g->n;
+        csz_status measured;
+        do measured = csz_metadata_write(NULL, 0, nbytes, g->list, g->n);
+        while (measured == CSZ_ERROR_LIMIT && skip_largest(g));
+        if (measured != CSZ_OK) {
+            skip(g, "all");
             *nbytes = 0;
         } else if (!(*section = malloc(*nbytes))) {
             status = cli_fail_memory("attributes", *nbytes);
@@ -231,9 +278,9 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
             (void)csz_metadata_write(*section, *nbytes, nbytes, g->list, g->n);
         }
         if (status == CLI_DONE && g->nskipped)
-            cli_note(
-                "note: %d attribute%s of %s left out: of another type than text and numbers, or too large",
-                g->nskipped, g->nskipped == 1 ? "" : "s", path);
+            cli_note("note: %d attribute%s of %s left out (%s): of another type than text and numbers, or "
+                     "too large, as metadata has at most 1 MiB",
+                     g->nskipped, g->nskipped == 1 ? "" : "s", path, g->skipped);
     }
     /* HDF5 takes what lies behind a file's end for zeros. */
     if (status == CLI_DONE && stat(at.file, &after) == 0 && after.st_size < before.st_size)
@@ -381,22 +428,56 @@ static int has_string(const csz_attribute *list, const char *text) {
     return 0;
 }
 
-int cli_h5_unlimited_dims(int unlimited[CSZ_MAX_NDIM], hid_t file, const char *dataset_path,
-                          const csz_field *field, const unsigned char *section, size_t nbytes) {
-    csz_attribute a, names = {.nbytes = 0}, growing = {.nbytes = 0};
-    int n = 0, i = 0;
-    for (size_t place = 0; csz_metadata_next(&a, section, nbytes, &place);) {
-        if (a.role == CSZ_ROLE_DIMS) names = a;
-        if (a.role == CSZ_ROLE_ATTRIBUTE && a.type == CSZ_ATTRIBUTE_STRINGS &&
-            strcmp(a.name, "_Unlimited") == 0)
-            growing = a;
+/* The strings of that role or, of attributes, of that name; without values where there are none. */
+static csz_attribute find_strings(csz_attribute_role role, const char *name, const unsigned char *section,
+                                  size_t nbytes) {
+    csz_attribute a;
+    for (size_t place = 0; section && csz_metadata_next(&a, section, nbytes, &place);)
+        if (a.role == role && a.type == CSZ_ATTRIBUTE_STRINGS && strcmp(a.name, name) == 0) return a;
+    return (csz_attribute){.nbytes = 0};
+}
+
+/* "LENGTH NAME" of each dim; 0 unless such a dataset has the field's dims. */
+static int read_dimensions(cli_h5_shape *shape, const csz_field *field, const csz_attribute *list) {
+    const char *next = list->values, *end = next + list->nbytes;
+    csz_field folded = {.ndim = 0};
+    shape->rank = 0;
+    shape->has_names = 1;
+    for (; next < end && shape->rank < H5S_MAX_RANK; next += strlen(next) + 1) {
+        uint64_t length;
+        if (cli_parse_digits(&length, &next) != 1 || *next++ != ' ') return 0;
+        shape->dims[shape->rank] = length;
+        shape->names[shape->rank++] = next;
+        shape->has_names &= *next != '\0';
     }
-    const char *name = names.values, *end = name + names.nbytes;
-    for (; i < field->ndim && name < end; i++, name += strlen(name) + 1) {
-        unlimited[i] = has_string(&growing, name) && !is_fixed_dim(file, dataset_path, name);
+    if (next < end || shape->rank <= CSZ_MAX_NDIM) return 0;
+    cli_h5_fold_dims(&folded, shape->dims, shape->rank);
+    return folded.ndim == field->ndim &&
+           memcmp(folded.dims, field->dims, (size_t)field->ndim * sizeof field->dims[0]) == 0;
+}
+
+void cli_h5_shape_of(cli_h5_shape *shape, const csz_field *field, const unsigned char *section,
+                     size_t nbytes) {
+    const csz_attribute all = find_strings(CSZ_ROLE_ATTRIBUTE, "_Dimensions", section, nbytes);
+    if (read_dimensions(shape, field, &all)) return;
+    const csz_attribute names = find_strings(CSZ_ROLE_DIMS, "", section, nbytes);
+    const char *next = names.values, *end = next + names.nbytes;
+    shape->rank = field->ndim;
+    int n = 0;
+    for (; n < field->ndim && next < end; next += strlen(next) + 1) shape->names[n++] = next;
+    shape->has_names = n == field->ndim && next == end;
+    for (int i = 0; i < field->ndim; i++) shape->dims[i] = field->dims[i];
+}
+
+int cli_h5_unlimited_dims(int unlimited[H5S_MAX_RANK], hid_t file, const char *dataset_path,
+                          const cli_h5_shape *shape, const unsigned char *section, size_t nbytes) {
+    const csz_attribute growing = find_strings(CSZ_ROLE_ATTRIBUTE, "_Unlimited", section, nbytes);
+    int n = 0;
+    for (int i = 0; i < shape->rank; i++) {
+        unlimited[i] = shape->has_names && has_string(&growing, shape->names[i]) &&
+                       !is_fixed_dim(file, dataset_path, shape->names[i]);
         n += unlimited[i];
     }
-    for (; i < field->ndim; i++) unlimited[i] = 0;
     return n;
 }
 
@@ -412,27 +493,27 @@ int cli_h5_lacks_fill(const csz_info *info, const unsigned char *section) {
     return info->fill != netcdf_fill && info->fill != (float)netcdf_fill;
 }
 
-/* Attaches a scale to each dim, of the names in a. */
-static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
-                      const csz_attribute *a, const int *unlimited) {
-    hid_t scales[CSZ_MAX_NDIM] = {0};
-    char path[SCALE_PATH_NBYTES], list[CSZ_MAX_NDIM * SCALE_PATH_NBYTES] = "";
-    const char *name = a->values;
+/* Attaches a scale to each dim. */
+static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const cli_h5_shape *shape,
+                      const int *unlimited) {
+    hid_t scales[H5S_MAX_RANK] = {0};
+    char path[SCALE_PATH_NBYTES], list[H5S_MAX_RANK * SCALE_PATH_NBYTES] = "";
     int is_renamed = 0, nfound = 0, is_done = 1;
     size_t at = 0;
     if (cli_h5_is_scale(dataset)) return 1; /* in the place of coordinates: it is its own dim */
-    if (field->ndim == 1 && strcmp(last_part(dataset_path), name) == 0)
+    if (shape->rank == 1 && strcmp(last_part(dataset_path), shape->names[0]) == 0)
         return cli_h5_make_scale(dataset, 0, 0);
-    for (; nfound < field->ndim; nfound++, name += strlen(name) + 1) {
-        scales[nfound] = find_scale(path, file, dataset_path, name, field->dims[nfound], unlimited[nfound]);
+    for (; nfound < shape->rank; nfound++) {
+        const char *name = shape->names[nfound];
+        scales[nfound] = find_scale(path, file, dataset_path, name, shape->dims[nfound], unlimited[nfound]);
         if (scales[nfound] < 0) break;
         is_renamed |= strcmp(last_part(path), name) != 0;
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", nfound ? ", " : "", last_part(path));
     }
-    if (nfound == field->ndim) is_done = cli_h5_attach_scales(dataset, scales, field->ndim);
-    if (is_done && nfound < field->ndim)
+    if (nfound == shape->rank) is_done = cli_h5_attach_scales(dataset, scales, shape->rank);
+    if (is_done && nfound < shape->rank)
         cli_note("note: the dims of %s have no names, as the file cannot have one called '%s'", dataset_path,
-                 name);
+                 shape->names[nfound]);
     else if (is_done && is_renamed)
         cli_note("note: the dims of %s are named %s, as the file has something else, or a dim of another "
                  "length, of a name that the archive has for them",
@@ -441,19 +522,15 @@ static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const
     return is_done;
 }
 
-int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const csz_field *field,
+int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const cli_h5_shape *shape,
                           const unsigned char *section, size_t nbytes) {
     csz_attribute a;
-    int is_done = 1, unlimited[CSZ_MAX_NDIM];
-    (void)cli_h5_unlimited_dims(unlimited, file, dataset_path, field, section, nbytes);
-    for (size_t place = 0; is_done && csz_metadata_next(&a, section, nbytes, &place);) {
+    int is_done = 1, unlimited[H5S_MAX_RANK];
+    (void)cli_h5_unlimited_dims(unlimited, file, dataset_path, shape, section, nbytes);
+    if (shape->has_names) is_done = write_dims(file, dataset, dataset_path, shape, unlimited);
+    for (size_t place = 0; is_done && csz_metadata_next(&a, section, nbytes, &place);)
         if (a.role == CSZ_ROLE_ATTRIBUTE && !is_own(a.name) && cli_h5.H5Aexists(dataset, a.name) == 0)
             is_done = write_attribute(dataset, &a);
-        int nnames = 0;
-        for (uint64_t i = 0; i < a.nbytes; i++) nnames += ((const char *)a.values)[i] == '\0';
-        if (a.role != CSZ_ROLE_DIMS || nnames != field->ndim) continue;
-        is_done = is_done && write_dims(file, dataset, dataset_path, field, &a, unlimited);
-    }
     return is_done;
 }
 

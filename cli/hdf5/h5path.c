@@ -139,8 +139,7 @@ int cli_h5_read_box(const cli_h5_dataset *dataset, void *values, const csz_frame
     return CLI_FAILED;
 }
 
-int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path, const csz_field *field) {
-    (void)field;
+int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path) {
     *section = NULL;
     *nbytes = 0;
     return fail_without(path);

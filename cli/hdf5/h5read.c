@@ -137,7 +137,20 @@ struct cli_h5_dataset {
     int has_filters;
 };
 
-/* Of more than four dims those of 1 are left out; of those still too many the slowest become one. */
+void cli_h5_fold_dims(csz_field *field, const hsize_t *given, int rank) {
+    hsize_t dims[H5S_MAX_RANK];
+    int n = 0;
+    for (int i = 0; i < rank; i++)
+        if (rank <= CSZ_MAX_NDIM || given[i] != 1) dims[n++] = given[i];
+    while (n > CSZ_MAX_NDIM) {
+        dims[1] = dims[0] && dims[1] > UINT64_MAX / dims[0] ? UINT64_MAX : dims[0] * dims[1];
+        memmove(dims, dims + 1, (size_t)--n * sizeof dims[0]);
+    }
+    field->ndim = n ? n : 1;
+    field->dims[0] = 1;
+    for (int i = 0; i < n; i++) field->dims[i] = dims[i];
+}
+
 static int take_dims(csz_field *field, cli_h5_dataset *d) {
     hsize_t dims[H5S_MAX_RANK];
     hid_t space = cli_h5.H5Dget_space(d->dataset);
@@ -148,19 +161,7 @@ static int take_dims(csz_field *field, cli_h5_dataset *d) {
         return cli_fail("%s has no values; give a dataset that has", d->at.path);
     d->rank = rank;
     memcpy(d->dims, dims, (size_t)rank * sizeof dims[0]);
-    int n = rank;
-    if (rank > CSZ_MAX_NDIM) {
-        n = 0;
-        for (int i = 0; i < rank; i++)
-            if (dims[i] != 1) dims[n++] = dims[i];
-    }
-    while (n > CSZ_MAX_NDIM) {
-        dims[1] = dims[0] && dims[1] > UINT64_MAX / dims[0] ? UINT64_MAX : dims[0] * dims[1];
-        memmove(dims, dims + 1, (size_t)--n * sizeof dims[0]);
-    }
-    field->ndim = n ? n : 1;
-    field->dims[0] = 1;
-    for (int i = 0; i < n; i++) field->dims[i] = dims[i];
+    cli_h5_fold_dims(field, dims, rank);
     return CLI_DONE;
 }
 
@@ -432,14 +433,15 @@ static int read_fill_property(double *fill, hid_t dataset) {
  */
 int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
     static const char *const names[] = {"_FillValue", "missing_value"};
+    const char *of = at->fill_of ? at->fill_of : "", *is = at->fill_of ? "=" : "";
     fill_found found = FILL_ABSENT;
     double fill = 0, other;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && found == FILL_ABSENT; i++) {
         found = read_fill_attribute(&fill, dataset, names[i]);
         if (found == FILL_UNUSABLE)
             return cli_fail("the attribute %s of %s is not a single number; give the missing value with "
-                            "--fill V, or --fill none",
-                            names[i], at->path);
+                            "--fill %s%sV, or --fill %s%snone",
+                            names[i], at->path, of, is, of, is);
     }
     if (found == FILL_READ && read_fill_attribute(&other, dataset, "missing_value") == FILL_READ) {
         const int is_same = type == CSZ_F32 ? (float)fill == (float)other : fill == other;
@@ -448,8 +450,8 @@ int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const c
         if (!is_same && !isnan(fill) && !isnan(other))
             return cli_fail(
                 "%s has the _FillValue %s and the missing_value %s, and an archive one fill value; "
-                "give the one that the values have with --fill, or make them one first",
-                at->path, cli_number_text(one, fill, type), cli_number_text(two, other, type));
+                "give the one that the values have with --fill %s%sV, or make them one first",
+                at->path, cli_number_text(one, fill, type), cli_number_text(two, other, type), of, is);
     }
     options->has_fill = found == FILL_READ || read_fill_property(&fill, dataset);
     options->fill = options->has_fill ? fill : 0;

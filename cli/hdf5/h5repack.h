@@ -8,12 +8,16 @@
 
 #include "terminal/args.h"
 
-/* A bound for one variable, or that it is skipped; by its path (/g/q) or its name (q). */
+/* What one variable gets: a bound, nothing at all, or a fill value; by its path (/g/q) or its name (q). */
+typedef enum cli_repack_rule_kind { CLI_RULE_BOUND, CLI_RULE_SKIP, CLI_RULE_FILL } cli_repack_rule_kind;
 typedef struct cli_repack_rule {
     char *name;
-    int is_skipped, is_used;
+    cli_repack_rule_kind kind;
+    int is_used;
     csz_bound_mode mode;
     double bound;
+    cli_fill_choice fill_choice;
+    double fill;
 } cli_repack_rule;
 
 enum { CLI_REPACK_MOST_RANK = 32 }; /* HDF5's */
@@ -25,6 +29,7 @@ typedef struct cli_repack_variable {
     int rank;
     uint64_t dims[CLI_REPACK_MOST_RANK], nelements, nbytes;
     csz_options options; /* bound_mode and bound as asked for, the fill value */
+    cli_fill_choice fill_choice;
     double bound_abs;
     uint64_t nbytes_before, nbytes_after; /* in the files; after: predicted in a dry run */
     double prediction_error;              /* relative standard error of a dry run's; 0 where it saw all */

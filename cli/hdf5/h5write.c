@@ -117,6 +117,7 @@ static int lock_folder(const char *file) {
 typedef struct addition {
     const cli_h5_location *at;
     const csz_field *field;
+    cli_h5_shape shape;
     int values; /* the file of them */
     const csz_info *info;
     const unsigned char *metadata;
@@ -207,20 +208,21 @@ static int read_values(int descriptor, uint64_t offset, void *to, size_t nbytes)
 static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *added) {
     enum { PIECE_NBYTES = 4 << 20 };
     static double piece[PIECE_NBYTES / sizeof(double)];
-    const csz_field *field = added->field;
-    hsize_t begin[CSZ_MAX_NDIM] = {0}, n[CSZ_MAX_NDIM];
-    uint64_t inner = cli_type_nbytes(field->type), total = inner; /* of one index of axis; of all */
-    int axis = field->ndim - 1;
-    for (int i = 0; i < field->ndim; i++) total *= field->dims[i];
+    const cli_h5_shape *shape = &added->shape;
+    const uint64_t value_nbytes = cli_type_nbytes(added->field->type);
+    hsize_t begin[H5S_MAX_RANK] = {0}, n[H5S_MAX_RANK];
+    uint64_t inner = value_nbytes, total = inner; /* of one index of axis; of all */
+    int axis = shape->rank - 1;
+    for (int i = 0; i < shape->rank; i++) total *= shape->dims[i];
     if (total == 0) return 1;
-    while (axis > 0 && inner * field->dims[axis] <= PIECE_NBYTES) inner *= field->dims[axis--];
-    uint64_t most = PIECE_NBYTES / inner < field->dims[axis] ? PIECE_NBYTES / inner : field->dims[axis];
-    for (int i = 0; i < field->ndim; i++) n[i] = i < axis ? 1 : field->dims[i];
+    while (axis > 0 && inner * shape->dims[axis] <= PIECE_NBYTES) inner *= shape->dims[axis--];
+    uint64_t most = PIECE_NBYTES / inner < shape->dims[axis] ? PIECE_NBYTES / inner : shape->dims[axis];
+    for (int i = 0; i < shape->rank; i++) n[i] = i < axis ? 1 : shape->dims[i];
     int is_done = 1;
     for (uint64_t at = 0; is_done && at < total;) {
-        const uint64_t left = field->dims[axis] - begin[axis];
+        const uint64_t left = shape->dims[axis] - begin[axis];
         n[axis] = left < most ? left : most;
-        const hsize_t count = n[axis] * inner / cli_type_nbytes(field->type);
+        const hsize_t count = n[axis] * inner / value_nbytes;
         hid_t memory = cli_h5.H5Screate_simple(1, &count, NULL);
         is_done = memory >= 0 && read_values(added->values, at, piece, (size_t)(n[axis] * inner)) &&
                   cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0 &&
@@ -228,7 +230,7 @@ static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *
         cli_h5_release(memory);
         at += n[axis] * inner;
         begin[axis] += n[axis];
-        for (int i = axis; i > 0 && begin[i] == field->dims[i]; i--) {
+        for (int i = axis; i > 0 && begin[i] == shape->dims[i]; i--) {
             begin[i] = 0;
             begin[i - 1]++;
         }
@@ -237,33 +239,33 @@ static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *
 }
 
 /* Chunks of a dataset that can grow, of at most 4 MiB: one along such dims, unless it has no others. */
-static int set_chunks(hid_t dcpl, const csz_field *field, const int *unlimited, int nunlimited) {
+static int set_chunks(hid_t dcpl, const cli_h5_shape *shape, csz_type type, const int *unlimited,
+                      int nunlimited) {
     enum { MOST_NBYTES = 4 << 20 };
-    hsize_t chunk[CSZ_MAX_NDIM];
-    uint64_t nbytes = cli_type_nbytes(field->type);
-    for (int i = field->ndim - 1; i >= 0; i--) {
-        chunk[i] = unlimited[i] && nunlimited < field->ndim ? 1 : field->dims[i] ? field->dims[i] : 1;
+    hsize_t chunk[H5S_MAX_RANK];
+    uint64_t nbytes = cli_type_nbytes(type);
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        chunk[i] = unlimited[i] && nunlimited < shape->rank ? 1 : shape->dims[i] ? shape->dims[i] : 1;
         if (chunk[i] > MOST_NBYTES / nbytes) chunk[i] = MOST_NBYTES / nbytes ? MOST_NBYTES / nbytes : 1;
         nbytes *= chunk[i];
     }
-    return cli_h5.H5Pset_chunk(dcpl, field->ndim, chunk) >= 0;
+    return cli_h5.H5Pset_chunk(dcpl, shape->rank, chunk) >= 0;
 }
 
 static int write_dataset(hid_t file, addition *added) {
-    hsize_t dims[CSZ_MAX_NDIM], most[CSZ_MAX_NDIM];
+    hsize_t most[H5S_MAX_RANK];
     const csz_field *field = added->field;
+    const cli_h5_shape *shape = &added->shape;
     const size_t metadata_nbytes = added->metadata ? (size_t)added->info->metadata_nbytes : 0;
-    int unlimited[CSZ_MAX_NDIM] = {0}, nunlimited = 0;
+    int unlimited[H5S_MAX_RANK] = {0}, nunlimited = 0;
+    cli_h5_shape_of(&added->shape, field, added->metadata, metadata_nbytes);
     if (added->metadata)
-        nunlimited = cli_h5_unlimited_dims(unlimited, file, added->at->dataset, field, added->metadata,
+        nunlimited = cli_h5_unlimited_dims(unlimited, file, added->at->dataset, shape, added->metadata,
                                            metadata_nbytes);
-    for (int i = 0; i < field->ndim; i++) {
-        dims[i] = field->dims[i];
-        most[i] = unlimited[i] ? H5S_UNLIMITED : dims[i];
-    }
+    for (int i = 0; i < shape->rank; i++) most[i] = unlimited[i] ? H5S_UNLIMITED : shape->dims[i];
     hid_t type = field->type == CSZ_F32 ? *cli_h5.H5T_IEEE_F32LE_g : *cli_h5.H5T_IEEE_F64LE_g;
     hid_t memory = field->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
-    hid_t space = cli_h5.H5Screate_simple(field->ndim, dims, most);
+    hid_t space = cli_h5.H5Screate_simple(shape->rank, shape->dims, most);
     hid_t links = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_LINK_CREATE_ID_g);
     hid_t dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
     hid_t dataset = -1, old = -1;
@@ -273,7 +275,7 @@ static int write_dataset(hid_t file, addition *added) {
         is_done && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0; /* the same field gives the same bytes */
     if (is_done && added->metadata)                             /* attributes come back in their order */
         is_done = cli_h5.H5Pset_attr_creation_order(dcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0;
-    if (nunlimited) is_done = is_done && set_chunks(dcpl, field, unlimited, nunlimited);
+    if (nunlimited) is_done = is_done && set_chunks(dcpl, shape, field->type, unlimited, nunlimited);
     if (is_done && added->info->has_fill)
         is_done = cli_h5.H5Pset_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, &added->info->fill) >= 0;
     if (is_done && is_free(file, added->at->dataset) == 0) {
@@ -290,7 +292,7 @@ static int write_dataset(hid_t file, addition *added) {
         is_done = cli_h5_move_scale(dataset, old);
     if (is_done && added->metadata)
         is_done =
-            cli_h5_write_metadata(file, dataset, added->at->dataset, field, added->metadata, metadata_nbytes);
+            cli_h5_write_metadata(file, dataset, added->at->dataset, shape, added->metadata, metadata_nbytes);
     cli_h5_release(old);
     cli_h5_release(dataset);
     cli_h5_release(dcpl);

@@ -185,6 +185,15 @@ static int apply_fill(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
+/* Of csz hdf5 repack: of all variables, or NAME=V,... of some. */
+static int apply_fills(cli_arguments *arguments, const char *value) {
+    if (!strchr(value, '=')) return apply_fill(arguments, value);
+    if (arguments->nfills == CLI_MOST_BOUNDS)
+        return cli_fail_usage("--fill is given more than %d times; join some with commas", CLI_MOST_BOUNDS);
+    arguments->fills[arguments->nfills++] = value;
+    return CLI_DONE;
+}
+
 static int apply_field_path(cli_arguments *arguments, const char *value) {
     arguments->field_path = value;
     return CLI_DONE;
@@ -401,8 +410,11 @@ static const option_row rows[] = {
     {CLI_REPACK, 0, "skip", NULL, "NAME,...", apply_skip, "leave these variables as they are"},
     {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run,
      "write nothing: predict the ratios from some chunks of each variable"},
-    {CLI_HDF5 | CLI_REPACK, 0, "fill", NULL, "V", apply_fill,
+    {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
      "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
+    {CLI_REPACK, 0, "fill", NULL, "V|NAME=V,...", apply_fills,
+     "the missing value of all variables, or of those named: a number, nan, none, or auto (default) for "
+     "the variable's own"},
     {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
      "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
     {CLI_HDF5, 0, "optional", NULL, NULL, apply_optional,

@@ -57,10 +57,12 @@ typedef struct cli_arguments {
     double bounds[CLI_MOST_BOUNDS]; /* every -e, in order; options.bound is the last */
     int nbounds;
     cli_fill_choice fill_choice;
-    const char *field_path;                                     /* csz hdf5 cdvals --of */
-    int optional;                                               /* csz hdf5 cdvals --optional */
-    const char *vars[CLI_MOST_BOUNDS], *skips[CLI_MOST_BOUNDS]; /* csz hdf5 repack: each --var and --skip */
-    int nvars, nskips;
+    const char *fill_of;    /* in messages of csz hdf5 repack: whose fill value --fill would name */
+    const char *field_path; /* csz hdf5 cdvals --of */
+    int optional;           /* csz hdf5 cdvals --optional */
+    /* csz hdf5 repack: each --var and --skip, and each --fill that names variables */
+    const char *vars[CLI_MOST_BOUNDS], *skips[CLI_MOST_BOUNDS], *fills[CLI_MOST_BOUNDS];
+    int nvars, nskips, nfills;
     int dry_run;
     cli_region region;
     int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */

@@ -115,6 +115,16 @@ void cli_json_double(cli_json *json, const char *key, double value) {
     fprintf(json->stream, "%.17g", value);
 }
 
+void cli_json_number(cli_json *json, const char *key, const char *text) {
+    write_key(json, key);
+    fputs(text, json->stream);
+}
+
+void cli_json_add_number(cli_json *json, const char *text) {
+    fprintf(json->stream, json->needs_comma ? ", %s" : "%s", text);
+    json->needs_comma = 1;
+}
+
 void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n) {
     write_key(json, key);
     fputc('[', json->stream);

@@ -28,7 +28,9 @@ void cli_json_null(cli_json *json, const char *key);
 void cli_json_bool(cli_json *json, const char *key, int value);
 void cli_json_u64(cli_json *json, const char *key, uint64_t value);
 void cli_json_double(cli_json *json, const char *key, double value);
-void cli_json_string(cli_json *json, const char *key, const char *value);              /* NULL is null */
+void cli_json_number(cli_json *json, const char *key, const char *text);  /* a number as JSON writes it */
+void cli_json_add_number(cli_json *json, const char *text);               /* to an array */
+void cli_json_string(cli_json *json, const char *key, const char *value); /* NULL is null */
 void cli_json_text(cli_json *json, const char *key, const char *value, size_t nbytes); /* without an end */
 void cli_json_strings(cli_json *json, const char *key, const char *values,
                       size_t nbytes); /* each with its end */

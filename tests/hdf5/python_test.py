@@ -96,6 +96,21 @@ if "hdf5 yes" in subprocess.check_output([CSZ, "--version"], text=True):
     found = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", "-m", "rel", "-e", "1e-3", "--of", "odd.h5:deep"]))
     check("csz: --of finds the range of six dims", found["bound_mode"] == "abs" and
           abs(found["bound"] - 1e-3 * (limits[1] - limits[0])) <= 1e-12, found)
+    subprocess.run([CSZ, "compress", "odd.h5:deep", "-m", "exact", "-q", "-o", "deep.csz"], check=True)
+    subprocess.run([CSZ, "decompress", "deep.csz", "-q", "-o", "deep.h5:deep"], check=True)
+    with h5py.File("odd.h5") as file, h5py.File("deep.h5") as again:
+        check("csz: six dims without names come back", file["deep"].shape == again["deep"].shape and (file["deep"][:] == again["deep"][:]).all())
+
+    # Files of HDF5's newer form may have attributes of more than 64 KiB anywhere.
+    for version in ("v108", "v110"):
+        with h5py.File("large.h5", "w", libver=(version, version)) as file:
+            file["T"] = wave[0]
+            for item in (file, file["T"], file.create_group("g")):
+                item.attrs["list"] = np.arange(20000.0)
+        told = subprocess.run([CSZ, "hdf5", "repack", "large.h5", "small.h5", "-e", "1e-3", "-q", "-f"], capture_output=True, text=True)
+        check(f"csz: repack of large attributes, {version}", told.returncode == 0, told.stderr)
+        with h5py.File("small.h5") as file:
+            check("csz: and they are there", all((item.attrs["list"] == np.arange(20000.0)).all() for item in (file, file["T"], file["g"])))
 
 # A relative bound holds chunk by chunk: a quiet chunk beside a loud one keeps its own.
 quiet = np.concatenate([rng.normal(size=(64, 64)), 1e6 * rng.normal(size=(64, 64))]).astype("f4")

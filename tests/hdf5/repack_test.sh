@@ -133,6 +133,80 @@ holds "--var alone compresses what it names" "$csz" hdf5 repack in.nc out4.nc --
 says "and nothing else" '^/p +4x40x60 +as it is: not named' out.txt
 holds "a repacked file is repacked" "$csz" hdf5 repack out.nc out5.nc -e 1
 
+# ---- Coordinates by CF's rules, fill values of variables, chunks beyond the end ------------------------------
+
+python3 - <<'PY' >cf.cdl
+import math
+n = 30 * 50
+print("""netcdf cf {
+dimensions: t = 7 ; y = 30 ; x = 50 ; z = 400 ;
+variables:
+  float nav_lat(y, x) ; nav_lat:units = "degrees_north" ;
+  float nav_lon(y, x) ; nav_lon:units = "degree_East " ;
+  float XLAT(y, x) ; XLAT:standard_name = "latitude" ;
+  float px(y, x) ; px:axis = "X" ;
+  double when(y, x) ; when:units = "seconds since 1970-01-01 00:00" ;
+  float area(y, x) ;
+  float ps(y, x) ; float hyam(z) ;
+  float lev(z) ; lev:formula_terms = "a: hyam ps: ps" ;
+  float wide(y, x) ;
+  float t2(y, x) ; t2:units = "degrees" ; t2:cell_measures = "area: area" ;
+  float q(t, y, x) ; q:_ChunkSizes = 4, 16, 32 ; q:_FillValue = 1.e30f ;
+  float r(t, y, x) ; r:_ChunkSizes = 4, 16, 32 ;
+  float s(t, y, x) ; s:_ChunkSizes = 4, 16, 32 ; s:_NoFill = "true" ;
+:coordinates = "wide" ;
+data:""")
+def show(name, n, f):
+    print(name, "=", ", ".join("%.7g" % f(i) for i in range(n)), ";")
+for k, name in enumerate(("nav_lat", "nav_lon", "XLAT", "px", "when", "area", "ps", "wide", "t2")):
+    show(name, n, lambda i: 40 + k + 0.01 * i + 0.003 * math.sin(i * 0.7))
+for name in ("hyam", "lev"):
+    show(name, 400, lambda i: i * 1.37)
+show("q", 7 * n, lambda i: -999 if i % 50 < 12 else 280 + 9 * math.sin(i * 0.004))
+show("r", 7 * n, lambda i: 1e20 if i % 50 < 12 else 280 + 9 * math.sin(i * 0.004))
+show("s", 7 * n, lambda i: 280 + 9 * math.sin(i * 0.004))
+print("}")
+PY
+holds "a file with coordinates of two dims that no variable names" ncgen -k nc4 -o cf.nc cf.cdl
+holds "repack leaves what CF calls a coordinate as it is" "$csz" hdf5 repack cf.nc cf2.nc -m rel -e 1e-3 --fill q=-999,r=1e20
+cp out.txt table.txt
+for name in nav_lat nav_lon XLAT px when wide; do
+    says "$name: coordinates" "^/$name +30x50 +as it is: coordinates$" table.txt
+done
+says "terms of vertical coordinates" '^/hyam +400 +as it is: terms of coordinates$' table.txt
+says "two of them" '^/ps +30x50 +as it is: terms of coordinates$' table.txt
+says "cell measures" '^/area +30x50 +as it is: cell measures$' table.txt
+says "other variables are compressed" '^/t2 +30x50 +0.001 rel' table.txt
+for name in q r; do
+    says "the fill value of $name is not part of its range" "^/$name +7x30x50 +0.001 rel = 0.018 " table.txt
+done
+holds "--var compresses coordinates all the same" "$csz" hdf5 repack cf.nc cf3.nc --var XLAT=1e-3abs,ps=0.1abs
+says "by its name" '^/XLAT +30x50 +0.001 abs ' out.txt
+"$csz" hdf5 repack cf.nc cf4.nc -m rel -e 1e-3 --fill -999 --fill r=1e20,s=none --json >fills.json
+holds "--fill of all and of some" python3 -c "
+import json
+v = {x['name']: x for x in json.load(open('fills.json'))['variables']}
+assert v['/q']['fill'] == '-999' and v['/r']['fill'] == '1e20' and v['/s']['fill'] is None and v['/XLAT']['fill'] is None
+assert v['/t2']['fill'] == '-999' and abs(v['/r']['bound_abs'] - 0.018) < 1e-4"
+refuses 2 '/r has 1e20 in about .* give --fill /r=1e20 if' "a fill value that is forgotten, by the variable's name" \
+    "$csz" hdf5 repack cf.nc x.nc -m rel -e 1e-3 --fill q=-999
+for words in q= =5 q=x q=1,r q=1x; do
+    refuses 2 'no variable with a fill value; give NAME=V' "--fill $words" "$csz" hdf5 repack cf.nc x.nc -e 1 --fill $words,r=2
+done
+refuses 2 'has no variable W' "a fill value of a variable that is not there" "$csz" hdf5 repack cf.nc x.nc -e 1 --fill W=1
+refuses 2 'does not fit f32' "a fill value that its type cannot hold" "$csz" hdf5 repack cf.nc x.nc -e 1 --fill q=1e300
+for mode in '-m rel -e 1e-3' '-e 0.1 -p auto' '-m exact' '-m pwr -e 1e-3'; do
+    # shellcheck disable=SC2086 # words
+    "$csz" hdf5 repack cf.nc dry.nc -f $mode --fill q=-999,r=1e20 --json >real.json &&
+        "$csz" hdf5 repack cf.nc $mode --fill q=-999,r=1e20 --dry-run --json >dry.json
+    holds "chunks beyond the end are predicted to the byte, $mode" python3 -c "
+import json
+real, dry = ({v['name']: v for v in json.load(open(f))['variables'] if not v['kept_as']} for f in ('real.json', 'dry.json'))
+assert set(dry) == set(real) == {'/lev', '/q', '/r', '/s', '/t2'}
+for name, v in dry.items():
+    assert v['prediction_error'] == 0 and v['nbytes_after'] == real[name]['nbytes_after'], (name, v, real[name])"
+done
+
 # ---- Groups of many members, types of groups -------------------------------------------------------------
 
 {

@@ -336,6 +336,7 @@ variables:
   float lat(lat); lat:units = "degrees_north";
   float T(time, lat, lon); T:units = "K"; T:_FillValue = 1e20f; T:valid_range = 200.f, 320.f; T:flags = 1s, 2s, 3s;
     string T:notes = "first", "", "dritte \xc3\xa4"; T:long_name = "air temperature"; T:one = 5; T:big = 12345678901LL;
+    T:odd = 9007199254740993LL; T:ends = -9223372036854775807LL, 9223372036854775807LL; T:most = 18446744073709551615ULL;
     T:a1 = -3b; T:a2 = 200ub; T:a3 = 4000000000u; T:empty = ""; T:missing_value = 1e20f;
 data: time = 1, 2; lat = 10, 20, 30, 40;
   T = 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255, 250, 251, 252, 253, 254, 255,
@@ -358,6 +359,7 @@ d = json.load(open('meta.json'))
 assert d['name'] == 'T' and d['dim_names'] == ['time', 'lat', 'lon']
 a = d['attributes']
 assert a['units'] == 'K' and a['flags'] == [1, 2, 3] and a['a1'] == -3 and a['a3'] == 4000000000 and a['empty'] == ''
+assert a['odd'] == 2**53 + 1 and a['ends'] == [1 - 2**63, 2**63 - 1] and a['most'] == 2**64 - 1 and a['valid_range'] == [200, 320]
 assert a['notes'][:2] == ['first', ''] and a['_FillValue'] > 0.99e20 and a['_Unlimited'] == ['time']"
 holds "decompress writes them into a netCDF file" "$csz" decompress meta.csz -o meta2.nc:T
 same_text "as they were and in their order, with the dims, of which one can grow" "$(variable meta.nc)" "$(variable meta2.nc)"
@@ -372,6 +374,35 @@ holds "coordinates take the place of a dim without any" "$csz" decompress lat.cs
 holds "which stays the dim of the variable" bash -c "h5dump -a /T/DIMENSION_LIST meta2.nc | grep -q 'DATASET [0-9]* \"/lat\"'"
 holds "and keeps its attributes" bash -c "ncdump -h meta2.nc | grep -q 'lat:units = \"degrees_north\"'"
 if command -v ncks >/dev/null; then holds "ncks reads them" ncks -O -v T -d lat,1,2 meta2.nc meta4.nc; fi
+
+# More than an archive's metadata holds, and than HDF5 puts into an object's header.
+python3 -c "
+print('netcdf large { dimensions: x = 40 ; y = 50 ; variables: float T(x, y) ; T:units = \"K\" ;')
+print('T:history = \"' + 700000 * 'h' + '\" ; T:log = \"' + 600000 * 'l' + '\" ; T:last = 7 ; data: T =', ', '.join(str(i % 97) for i in range(2000)), '; }')" >large.cdl
+holds "attributes of more than 1 MiB in all" ncgen -k nc4 -o large.nc large.cdl
+holds "compress keeps those that fit" "$csz" compress large.nc:T -e 0.25 -o large.csz
+same_text "and names the others in a line" "csz: note: 1 attribute of large.nc:T left out (history): of another type than text and numbers, or too large, as metadata has at most 1 MiB" "$(cat err.txt)"
+holds "what fits" bash -c "'$csz' info large.csz --json | python3 -c '
+import json, sys
+a = json.load(sys.stdin)[\"attributes\"]
+assert a == {\"units\": \"K\", \"log\": 600000 * \"l\", \"last\": 7}'"
+holds "goes into a new file, more than 64 KiB of it" "$csz" decompress large.csz -o large2.nc:T
+holds "and into an old one" "$csz" decompress large.csz -o large.nc:again
+for name in large2.nc:T large.nc:again; do
+    same_text "ncdump reads it, $name" 600000 "$(ncdump -h "${name%:*}" | grep "${name#*:}:log" | tr -cd l | sed s/^l// | wc -c)"
+done
+
+# Six dims, of which an archive makes four.
+python3 -c "
+print('netcdf five { dimensions: time = UNLIMITED ; member = 3 ; z = 1 ; y = 4 ; x = 5 ; w = 2 ; variables: float T(time, member, z, y, x, w) ; T:units = \"K\" ;')
+print('data: T =', ', '.join(map(str, range(240))), '; }')" >five.cdl
+holds "a variable of six dims" ncgen -k nc4 -o five.nc five.cdl
+holds "is compressed" "$csz" compress five.nc:T -m exact -o five.csz
+holds "csz info shows its dims" bash -c "'$csz' info five.csz | grep -qE '_Dimensions +2 time, 3 member, 1 z, 4 y, 5 x, 2 w$'"
+holds "and restored" "$csz" decompress five.csz -o five2.nc:T
+same_text "with all that it had" "$(ncdump five.nc | sed 1d | sort)" "$(ncdump five2.nc | sed 1d | sort)"
+holds "a region of it" "$csz" decompress five.csz -o part.nc:T --region 0:3,:,:,:
+same_text "has the archive's four dims" 3,4,5,2 "$(h5dump -H -d T part.nc | grep -oE 'SIMPLE \{ \([^)]*' | tr -cd '0-9,')"
 
 # Dims that the file has already: those of equal length are taken, of others the name is left alone, and what
 # was there stays readable.

@@ -46,6 +46,8 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
     free(values);
     cli_arguments arguments = *p->r->arguments;
     arguments.options = v->options;
+    arguments.fill_choice = v->fill_choice;
+    arguments.fill_of = v->path;
     csz_fill_watch_result(&suspect, &watch, v->type);
     if (status == CLI_DONE) status = cli_fill_check(&suspect, &arguments, v->type, v->path);
     if (status == CLI_DONE && csz_range_bound(&v->bound_abs, &range, &v->options) != CSZ_OK)
@@ -57,11 +59,11 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
 
 int repack_find_bound(repacking *p, cli_repack_variable *v) {
     hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
-    cli_h5_location at = {.path = v->path};
-    const cli_arguments *arguments = p->r->arguments;
+    cli_h5_location at = {.path = v->path, .fill_of = v->path};
+    cli_arguments arguments = {.options = v->options};
     int status = dataset >= 0 ? CLI_DONE : repack_fail_read(p, v->path);
-    if (status == CLI_DONE && arguments->fill_choice != CLI_FILL_GIVEN &&
-        arguments->fill_choice != CLI_FILL_NONE)
+    if (status == CLI_DONE) status = cli_arguments_check_fill(&arguments, v->type);
+    if (status == CLI_DONE && v->fill_choice != CLI_FILL_GIVEN && v->fill_choice != CLI_FILL_NONE)
         status = cli_h5_take_fill(&v->options, v->type, dataset, &at);
     if (status == CLI_DONE) status = cli_h5_check_filters(dataset, v->type, &at);
     v->bound_abs = v->options.bound;
@@ -70,28 +72,73 @@ int repack_find_bound(repacking *p, cli_repack_variable *v) {
     return status;
 }
 
-/* Chunk number i of the dataset, cut where the dataset ends, and its dims as the filter sees them. */
-static void chunk_at(repack_piece *at, csz_field *field, const hsize_t *chunk, const cli_repack_variable *v,
-                     uint64_t i) {
-    *field = (csz_field){v->type, 0, {0}};
-    at->nelements = 1;
-    for (int d = v->rank - 1; d >= 0; d--) {
-        const uint64_t n = (v->dims[d] + chunk[d] - 1) / chunk[d];
-        at->begin[d] = i % n * chunk[d];
-        at->n[d] = v->dims[d] - at->begin[d] < chunk[d] ? v->dims[d] - at->begin[d] : chunk[d];
-        at->nelements *= at->n[d];
-        i /= n;
-    }
+/* Chunks as the filter sees them: whole ones, also where they reach beyond the dataset's end. */
+typedef struct whole_chunk {
+    hsize_t extent[H5S_MAX_RANK];
+    csz_field field;
+    uint64_t nelements;
+    uint64_t padding; /* bits of what HDF5 puts beyond the end */
+    int cut_is_plain; /* chunks that reach beyond the end do not pass through the filter */
+} whole_chunk;
+
+static whole_chunk describe_chunk(const cli_repack_variable *v, hid_t dataset) {
+    whole_chunk chunk = {.field = {.type = v->type}, .nelements = 1};
+    csz_field *field = &chunk.field;
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    H5D_fill_time_t when = H5D_FILL_TIME_NEVER;
+    unsigned options = 0;
+    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    if (cli_h5.H5Pfill_value_defined(dcpl, &defined) >= 0 && defined == H5D_FILL_VALUE_USER_DEFINED &&
+        cli_h5.H5Pget_fill_time(dcpl, &when) >= 0 && when != H5D_FILL_TIME_NEVER &&
+        cli_h5.H5Pget_fill_value(dcpl, repack_memory_type(v), &chunk.padding) < 0)
+        chunk.padding = 0;
+    chunk.cut_is_plain = cli_h5.H5Pget_layout(dcpl) == H5D_CHUNKED &&
+                         cli_h5.H5Pget_chunk_opts(dcpl, &options) >= 0 &&
+                         (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS);
+    cli_h5_release(dcpl);
+    repack_chunks_of(chunk.extent, v, dataset);
     for (int d = 0; d < v->rank; d++) { /* of more than four dims the slowest become one */
-        if (at->n[d] == 1) continue;
+        chunk.nelements *= chunk.extent[d];
+        if (chunk.extent[d] == 1) continue;
         if (field->ndim == CSZ_MAX_NDIM) {
             field->dims[0] *= field->dims[1];
             memmove(field->dims + 1, field->dims + 2, (CSZ_MAX_NDIM - 2) * sizeof field->dims[0]);
             field->ndim--;
         }
-        field->dims[field->ndim++] = at->n[d];
+        field->dims[field->ndim++] = chunk.extent[d];
     }
     if (field->ndim == 0) field->dims[field->ndim++] = 1;
+    return chunk;
+}
+
+/* Chunk number i of the dataset, cut where the dataset ends. */
+static void chunk_at(repack_piece *at, const whole_chunk *chunk, const cli_repack_variable *v, uint64_t i) {
+    at->nelements = 1;
+    for (int d = v->rank - 1; d >= 0; d--) {
+        const hsize_t extent = chunk->extent[d], n = (v->dims[d] - 1) / extent + 1;
+        at->begin[d] = i % n * extent;
+        at->n[d] = v->dims[d] - at->begin[d] < extent ? v->dims[d] - at->begin[d] : extent;
+        at->nelements *= at->n[d];
+        i /= n;
+    }
+}
+
+/* Its values, with the padding that HDF5 adds. */
+static int read_chunk(void *values, const repack_piece *at, const whole_chunk *chunk,
+                      const cli_repack_variable *v, hid_t dataset) {
+    const hsize_t first[H5S_MAX_RANK] = {0};
+    hid_t space = cli_h5.H5Dget_space(dataset),
+          memory = cli_h5.H5Screate_simple(v->rank, chunk->extent, NULL);
+    for (uint64_t i = 0; at->nelements < chunk->nelements && i < chunk->nelements; i++)
+        memcpy((char *)values + i * cli_type_nbytes(v->type), &chunk->padding, cli_type_nbytes(v->type));
+    const int is_done =
+        space >= 0 && memory >= 0 &&
+        cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0 &&
+        cli_h5.H5Sselect_hyperslab(memory, H5S_SELECT_SET, first, NULL, at->n, NULL) >= 0 &&
+        cli_h5.H5Dread(dataset, repack_memory_type(v), memory, space, H5P_DEFAULT, values) >= 0;
+    cli_h5_release(memory);
+    cli_h5_release(space);
+    return is_done;
 }
 
 /* What the filter makes of one chunk, in bytes. */
@@ -108,19 +155,17 @@ static csz_status compress_chunk(size_t *nbytes, csz_context *context, const voi
 
 int repack_predict(repacking *p, cli_repack_variable *v) {
     hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
-    hsize_t chunk[H5S_MAX_RANK];
     csz_context *context = NULL;
     csz_options options = v->options;
     if (cli_is_ranged(options.bound_mode)) options.bound_mode = CSZ_BOUND_ABS;
+    if (options.bound_mode == CSZ_BOUND_EXACT) options.has_fill = 0; /* as of the filter */
     options.bound = v->bound_abs;
     options.backend = CSZ_BACKEND_CPU;
-    uint64_t nchunks = 1, chunk_nbytes = cli_type_nbytes(v->type);
     if (dataset < 0) return repack_fail_read(p, v->path);
-    repack_chunks_of(chunk, v, dataset);
-    for (int d = 0; d < v->rank; d++) {
-        nchunks *= (v->dims[d] + chunk[d] - 1) / chunk[d];
-        chunk_nbytes *= chunk[d] < v->dims[d] ? chunk[d] : v->dims[d];
-    }
+    const whole_chunk chunk = describe_chunk(v, dataset);
+    const uint64_t chunk_nbytes = chunk.nelements * cli_type_nbytes(v->type);
+    uint64_t nchunks = 1;
+    for (int d = 0; d < v->rank; d++) nchunks *= (v->dims[d] - 1) / chunk.extent[d] + 1;
     uint64_t n =
         chunk_nbytes < SAMPLED_NBYTES / LEAST_SAMPLED ? SAMPLED_NBYTES / chunk_nbytes : LEAST_SAMPLED;
     if (n > MOST_SAMPLED) n = MOST_SAMPLED;
@@ -130,14 +175,15 @@ int repack_predict(repacking *p, cli_repack_variable *v) {
     double sum = 0, squares = 0;
     for (uint64_t i = 0; status == CLI_DONE && i < n; i++) { /* evenly over the dataset */
         repack_piece at;
-        csz_field field;
-        size_t nbytes = 0;
-        chunk_at(&at, &field, chunk, v, (uint64_t)(((double)i + 0.5) * (double)nchunks / (double)n));
-        if (!repack_move_piece(values, &at, repack_memory_type(v), dataset, 0)) {
+        size_t nbytes = (size_t)chunk_nbytes;
+        csz_status compressed = CSZ_OK;
+        chunk_at(&at, &chunk, v, (uint64_t)(((double)i + 0.5) * (double)nchunks / (double)n));
+        if (!read_chunk(values, &at, &chunk, v, dataset)) {
             status = repack_fail_read(p, v->path);
             break;
         }
-        const csz_status compressed = compress_chunk(&nbytes, context, values, &field, &options);
+        if (!chunk.cut_is_plain || at.nelements == chunk.nelements)
+            compressed = compress_chunk(&nbytes, context, values, &chunk.field, &options);
         if (compressed != CSZ_OK) status = cli_fail_status(compressed, "compress", v->path);
         sum += (double)nbytes;
         squares += (double)nbytes * (double)nbytes;

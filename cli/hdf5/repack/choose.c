@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LEAST_NBYTES = 1024 }; /* of a dataset that is worth an archive's structure */
 
@@ -36,12 +37,13 @@ static char *read_text(hid_t dataset, const char *name) {
     return text;
 }
 
-/* Words of an attribute such as coordinates = "lat lon". */
-static int add_mentions(repacking *p, hid_t dataset, const char *group, const char *attribute,
-                        const char *kept_as) {
-    char *text = read_text(dataset, attribute), *rest = text;
+/* Words of an attribute such as coordinates = "lat lon" or cell_measures = "area: areacella". */
+static int add_words(repacking *p, hid_t object, const char *group, const char *attribute,
+                     const char *kept_as) {
+    char *text = read_text(object, attribute), *rest = text;
     int status = CLI_DONE;
     for (char *word; status == CLI_DONE && text && (word = strtok_r(rest, " \t\n", &rest));) {
+        if (word[strlen(word) - 1] == ':') continue; /* what the next word is */
         if (!repack_grow((void **)&p->mentions, p->nmentions, &p->mentions_capacity, sizeof *p->mentions)) {
             status = repack_fail_memory();
             break;
@@ -52,6 +54,63 @@ static int add_mentions(repacking *p, hid_t dataset, const char *group, const ch
     }
     free(text);
     return status;
+}
+
+/*
+ * What an object, a dataset or a group, names as its coordinates, in the attributes of the CF and UGRID
+ * conventions.  xarray names those of no variable in an attribute of the file.
+ */
+int repack_add_mentions(repacking *p, hid_t object, const char *group) {
+    static const struct {
+        const char *attribute, *kept_as;
+    } known[] = {{"bounds", "bounds of coordinates"}, {"climatology", "bounds of coordinates"},
+                 {"coordinates", "coordinates"},      {"formula_terms", "terms of coordinates"},
+                 {"grid_mapping", "coordinates"},     {"node_coordinates", "coordinates"},
+                 {"edge_coordinates", "coordinates"}, {"face_coordinates", "coordinates"},
+                 {"cell_measures", "cell measures"}};
+    int status = CLI_DONE;
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && status == CLI_DONE; i++)
+        status = add_words(p, object, group, known[i].attribute, known[i].kept_as);
+    return status;
+}
+
+/* Whether the attribute is one of these texts; spaces around it and case do not count. */
+static int is_one_of(hid_t dataset, const char *attribute, const char *const *texts, size_t n) {
+    char *found = read_text(dataset, attribute);
+    int is_found = 0;
+    const char *text = found ? found + strspn(found, " \t") : "";
+    size_t nchars = strlen(text);
+    while (nchars && strchr(" \t\n", text[nchars - 1])) nchars--;
+    for (size_t i = 0; i < n; i++)
+        is_found |= nchars == strlen(texts[i]) && strncasecmp(text, texts[i], nchars) == 0;
+    free(found);
+    return is_found;
+}
+
+/*
+ * Whether a dataset says of itself, as CF asks coordinates to, that it is one: latitudes and longitudes over
+ * two dims, say, which need no variable that names them.  Units of time are those since a date.
+ */
+static int is_coordinate(hid_t dataset) {
+    static const char *const names[] = {"latitude",
+                                        "longitude",
+                                        "grid_latitude",
+                                        "grid_longitude",
+                                        "projection_x_coordinate",
+                                        "projection_y_coordinate",
+                                        "projection_x_angular_coordinate",
+                                        "projection_y_angular_coordinate",
+                                        "time"};
+    static const char *const units[] = {"degrees_north", "degree_north", "degrees_n",    "degree_n",
+                                        "degreesn",      "degreen",      "degrees_east", "degree_east",
+                                        "degrees_e",     "degree_e",     "degreese",     "degreee"};
+    static const char *const axes[] = {"X", "Y", "Z", "T"};
+    char *unit = read_text(dataset, "units");
+    const int is_time = unit && strstr(unit, " since ");
+    free(unit);
+    return is_time || is_one_of(dataset, "standard_name", names, sizeof names / sizeof names[0]) ||
+           is_one_of(dataset, "units", units, sizeof units / sizeof units[0]) ||
+           is_one_of(dataset, "axis", axes, sizeof axes / sizeof axes[0]);
 }
 
 /* netCDF looks for a name in the group of who names it, then in the groups above. */
@@ -68,10 +127,12 @@ static const char *find_mention(const repacking *p, const char *path) {
     return NULL;
 }
 
-static cli_repack_rule *find_rule(cli_repack *r, const char *path) {
+/* The last one that is of the variable: of its fill value, or another. */
+static cli_repack_rule *find_rule(cli_repack *r, const char *path, int is_of_fill) {
     cli_repack_rule *found = NULL;
     for (int i = 0; i < r->nrules; i++) {
         const char *name = r->rules[i].name;
+        if ((r->rules[i].kind == CLI_RULE_FILL) != is_of_fill) continue;
         const int fits = *name == '/'        ? strcmp(name, path) == 0
                          : strchr(name, '/') ? strcmp(name, path + 1) == 0
                                              : strcmp(name, repack_base_name(path)) == 0;
@@ -115,8 +176,25 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
                                      : "another type";
     if (!is_simple || v->rank < 1) return "no array";
     if (is_elsewhere) return "values in other files";
-    if (cli_h5_is_scale(dataset)) return "coordinates";
+    if (cli_h5_is_scale(dataset) || is_coordinate(dataset)) return "coordinates";
     return NULL;
+}
+
+/* From 64 KiB on; name and type take some of it. */
+enum { LARGE_NBYTES = 64000 };
+void repack_note_large_attributes(repacking *p, hid_t object) {
+    for (hsize_t i = 0; !p->has_large_attributes; i++) {
+        hid_t attribute =
+            cli_h5.H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) break;
+        hid_t type = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
+        const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : 0;
+        const size_t size = type >= 0 ? cli_h5.H5Tget_size(type) : 0;
+        p->has_large_attributes = size && n > 0 && (uint64_t)n >= (LARGE_NBYTES + size - 1) / size;
+        cli_h5_release(space);
+        cli_h5_release(type);
+        cli_h5_release(attribute);
+    }
 }
 
 int repack_list_link(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
@@ -128,12 +206,14 @@ int repack_list_link(repacking *p, hid_t group, const char *group_path, const ch
     char *path = repack_join(group_path, name);
     if (!path) return repack_fail_memory();
     const H5I_type_t kind = cli_h5.H5Iget_type(object);
+    repack_note_large_attributes(p, object);
     if (!repack_is_new_object(&status, p, object, path) || (kind != H5I_GROUP && kind != H5I_DATASET)) {
         free(path);
         return status;
     }
     if (kind == H5I_GROUP) {
-        status = repack_walk_links(p, object, path, repack_list_link);
+        status = repack_add_mentions(p, object, path);
+        if (status == CLI_DONE) status = repack_walk_links(p, object, path, repack_list_link);
         free(path);
         return status;
     }
@@ -142,24 +222,30 @@ int repack_list_link(repacking *p, hid_t group, const char *group_path, const ch
         return repack_fail_memory();
     }
     cli_repack_variable *v = &r->variables[r->nvariables++];
-    *v = (cli_repack_variable){.path = path, .options = r->arguments->options};
+    *v = (cli_repack_variable){
+        .path = path, .options = r->arguments->options, .fill_choice = r->arguments->fill_choice};
     v->kept_as = describe(v, object);
-    status = add_mentions(p, object, group_path, "bounds", "bounds of coordinates");
-    if (status == CLI_DONE)
-        status = add_mentions(p, object, group_path, "climatology", "bounds of coordinates");
-    if (status == CLI_DONE) status = add_mentions(p, object, group_path, "coordinates", "coordinates");
-    return status;
+    return repack_add_mentions(p, object, group_path);
+}
+
+static void apply_fill_rule(cli_repack_variable *v, const cli_repack_rule *rule) {
+    if (!rule) return;
+    v->fill_choice = rule->fill_choice;
+    v->options.has_fill = rule->fill_choice == CLI_FILL_GIVEN;
+    v->options.fill = rule->fill;
 }
 
 int repack_choose(repacking *p) {
     cli_repack *r = p->r;
     for (uint64_t i = 0; i < r->nvariables; i++) {
         cli_repack_variable *v = &r->variables[i];
-        const cli_repack_rule *rule = find_rule(r, v->path);
-        if (rule && !rule->is_skipped && v->kept_as && strcmp(v->kept_as, "coordinates") != 0)
+        const cli_repack_rule *rule = find_rule(r, v->path, 0);
+        const int is_bounded = rule && rule->kind == CLI_RULE_BOUND;
+        apply_fill_rule(v, find_rule(r, v->path, 1));
+        if (is_bounded && v->kept_as && strcmp(v->kept_as, "coordinates") != 0)
             return cli_fail_usage("--var names %s of %s, which is %s and cannot be compressed; leave it out",
                                   v->path, r->input_path, v->kept_as);
-        if (rule && !rule->is_skipped) { /* also coordinates, if someone wants it */
+        if (is_bounded) { /* also coordinates, if someone wants it */
             v->kept_as = NULL;
             v->options.bound_mode = rule->mode;
             v->options.bound = rule->bound;

@@ -342,12 +342,17 @@ static int copy_file(repacking *p) {
 }
 
 static int write_temporary(const char *temporary, void *self) {
+    enum { V18 = 1 }; /* H5F_LIBVER_V18, which HDF5 1.10.0 has no name for */
     repacking *p = self;
     hid_t fcpl = cli_h5.H5Fget_create_plist(p->from), root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT);
     (void)cli_h5.H5Pset_userblock(fcpl, 0);
     take_group_order(fcpl, root);
     cli_h5_release(root);
-    p->to = fcpl >= 0 ? cli_h5.H5Fcreate(temporary, CLI_H5_CREATE_TRUNCATED, fcpl, H5P_DEFAULT) : -1;
+    hid_t access = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_FILE_ACCESS_ID_g);
+    if (p->has_large_attributes && access >= 0)
+        (void)cli_h5.H5Pset_libver_bounds(access, (H5F_libver_t)V18, H5F_LIBVER_LATEST);
+    p->to = fcpl >= 0 ? cli_h5.H5Fcreate(temporary, CLI_H5_CREATE_TRUNCATED, fcpl, access) : -1;
+    cli_h5_release(access);
     cli_h5_release(fcpl);
     int status = p->to >= 0 ? copy_file(p) : repack_fail_write(p, "/");
     for (uint64_t i = 0; i < p->ntypes; i++) cli_h5_release(p->types[i].copy);

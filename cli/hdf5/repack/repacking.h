@@ -21,7 +21,7 @@ typedef struct known_type {
     hid_t copy;
 } known_type;
 
-/* A dataset that another one names as its coordinates or bounds. */
+/* A dataset that another one, or a group, names as its coordinates or bounds. */
 typedef struct mention {
     char *group, *name;
     const char *kept_as;
@@ -37,6 +37,7 @@ typedef struct repacking {
     mention *mentions;
     uint64_t nmentions, mentions_capacity;
     uint64_t nbytes_done;
+    int has_large_attributes; /* which need objects in the form of HDF5 1.8, not HDF5's own choice */
     char *link_value;
 } repacking;
 
@@ -67,6 +68,8 @@ void repack_forget_objects(repacking *p);
 
 int repack_list_link(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
                      size_t value_nbytes, hid_t object);
+int repack_add_mentions(repacking *p, hid_t object, const char *group);
+void repack_note_large_attributes(repacking *p, hid_t object);
 int repack_choose(repacking *p);
 /* Whether a dataset's values are in other datasets or other files. */
 int repack_has_values_elsewhere(hid_t dcpl);
