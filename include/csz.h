@@ -115,8 +115,8 @@ typedef struct csz_field {
 
 /*
  * What `bound` bounds.  max and min are of the finite values that are not missing.  The last two are targets,
- * for csz_compress alone: the archive has the tightest absolute bound whose size reaches the target, see
- * csz_target.
+ * for csz_compress alone: the archive has the tightest absolute bound whose size reaches the target, or is
+ * exact where that does, see csz_target.
  */
 typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
@@ -573,24 +573,26 @@ CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *ran
 
 /*
  * The search for the tightest absolute bound whose archive has at most nbytes_wanted bytes, and at most 3%
- * fewer.  csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE;
- * csz_context_target tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
+ * fewer.  An exact archive that is as small is tighter than any, and has bound 0; it is looked for where the
+ * target is an eighth of the field or more, or no bound is left.  csz_compress does it for a field in memory
+ * with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target tells what its last such call found, also where
+ * that returned CSZ_ERROR_TARGET.
  *
  * For fields in pieces: csz_target_begin, then for each bound of csz_target_next an archive with
- * CSZ_BOUND_ABS, whose size csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the
- * answer if is_reached.  Two to six archives are usual.  The result depends on the sizes alone, so it is the
- * same on every machine.
+ * CSZ_BOUND_ABS, or where it is 0 with CSZ_BOUND_EXACT, workflow auto and predictor Lorenzo, whose size
+ * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Two to
+ * six archives are usual.  The result depends on the sizes alone, so it is the same on every machine.
  *
  * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that; it
  * may be left out.
  */
 typedef struct csz_target {
     uint64_t nbytes_wanted;
-    double bound;    /* the tightest that reaches the target; where none does, the loosest: the whole range */
+    double bound;    /* the tightest that reaches the target, 0: exact; where none does, the whole range */
     uint64_t nbytes; /* of its archive */
     int ntrials;     /* archives made */
     int is_reached;  /* nbytes <= nbytes_wanted */
-    int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or values are exact already */
+    int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or the archive is exact */
     int is_done;
     int has_low, has_high, nstalled; /* from here on: of the search */
     int64_t low, high, least, most, next, least_step;

@@ -73,7 +73,7 @@ typedef struct csz_analysis {
     double exception_share;        /* values kept bit for bit, masked ones included */
     csz_madogram quanta;           /* prequantized data, in order of index */
     csz_madogram codes;            /* in code order, inside tiles */
-    csz_workflow_size workflow[4]; /* by csz_workflow, where Lorenzo predicts */
+    csz_workflow_size workflow[4]; /* by csz_workflow, where Lorenzo predicts; 0 where it has no choice */
     csz_workflow best_forced;      /* smallest of the three forced ones: true where known, else predicted */
     int best_is_undecided;         /* the sample does not decide which forced workflow is the smallest */
     int rle_is_undecided;          /* nor whether statistics.rle_advised holds for the whole field */
@@ -102,6 +102,9 @@ typedef struct csz_analysis {
  *
  * Predictors are compared unless the options' is Lorenzo; by a sample only for fields in host memory.  What
  * auto takes is decided as csz_compress does; of more than four frames, four are looked at.
+ *
+ * With CSZ_BOUND_EXACT bounds are 0, and there are sizes of workflow auto and a reason alone: statistics and
+ * madograms, of codes under a bound, are 0.
  *
  * But for that, results depend neither on the number of threads nor on which memory holds the data.
  */

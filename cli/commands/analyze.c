@@ -103,23 +103,25 @@ static void write_sizes(cli_json *json, const char *key, const csz_analysis *a,
     cli_json_end_object(json);
 }
 
-static void write_bound(cli_json *json, const csz_analysis *a) {
+static void write_bound(cli_json *json, const csz_analysis *a, csz_bound_mode mode) {
     cli_json_begin_element(json);
     cli_json_double(json, "bound", a->bound);
     cli_json_double(json, "bound_abs", a->bound_abs);
     cli_json_u64(json, "ntiles", a->ntiles);
     cli_json_u64(json, "ntiles_counted", a->ntiles_counted);
     cli_json_u64(json, "nelements_counted", a->nelements_counted);
-    write_statistics(json, a);
-    write_histogram(json, a);
-    write_madogram(json, "madogram_quanta", &a->quanta);
-    write_madogram(json, "madogram_codes", &a->codes);
+    if (mode != CSZ_BOUND_EXACT) { /* which has no codes */
+        write_statistics(json, a);
+        write_histogram(json, a);
+        write_madogram(json, "madogram_quanta", &a->quanta);
+        write_madogram(json, "madogram_codes", &a->codes);
+    }
     write_sizes(json, "workflows", a, a->workflow, cli_workflow_names);
     write_sizes(json, "predictors", a, a->predictor, cli_predictor_names);
     cli_json_u64(json, "nframes", a->nframes);
     cli_json_u64(json, "npyramids", a->npyramids);
     cli_json_double(json, "prediction_error", known(a, a->workflow[CSZ_WORKFLOW_AUTO].error));
-    cli_json_string(json, "best_forced", cli_workflow_names[a->best_forced]);
+    cli_json_string(json, "best_forced", mode == CSZ_BOUND_EXACT ? NULL : cli_workflow_names[a->best_forced]);
     cli_json_bool(json, "best_undecided", a->best_is_undecided);
     cli_json_double(json, "regret", a->regret);
     cli_json_bool(json, "exact", a->is_exact);
@@ -146,17 +148,9 @@ static void print_sizes(const csz_analysis *a, const char *option, const csz_wor
     }
 }
 
-static void print_bound(const csz_analysis *a, csz_bound_mode mode, double floor) {
+/* Of codes under a bound. */
+static void print_codes(const csz_analysis *a) {
     const csz_statistics *s = &a->statistics;
-    csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs, .floor = floor};
-    char bound[CLI_BOUND_TEXT_NBYTES];
-    printf("\nbound %s: %llu of %llu values looked at, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
-           (unsigned long long)a->nelements_counted, (unsigned long long)a->nelements,
-           (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
-    if (!a->nelements) {
-        printf("  %s.\n", a->reason);
-        return;
-    }
     printf(
         "  codes          p1 %.4f, entropy %.4g bits; outliers %.3g%%, escapes %.3g%%, exceptions %.3g%%%s\n",
         s->p1, s->entropy, 100 * a->outlier_share, 100 * a->escape_share, 100 * a->exception_share,
@@ -172,10 +166,9 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode, double floor
            a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes),
            pairs_of(&a->codes) / CSZ_ANALYSIS_NDISTANCES, a->quanta.smoothness, pairs_of(&a->quanta),
            pairs_of(&a->quanta) / CSZ_ANALYSIS_NDISTANCES);
-    printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
-                                                : "predicted, with its standard error or as a range of two");
-    print_sizes(a, "-w", a->workflow, cli_workflow_names);
-    if (a->predictor_reason[0]) print_sizes(a, "-p", a->predictor, cli_predictor_names);
+}
+
+static void print_regret(const csz_analysis *a) {
     if (a->regret == 0)
         printf("  regret         auto is as large as %s (%s)\n", cli_workflow_names[a->best_forced],
                a->is_exact ? "true" : "predicted");
@@ -183,6 +176,24 @@ static void print_bound(const csz_analysis *a, csz_bound_mode mode, double floor
         printf("  regret         auto is %.3g%% %s than %s (%s)\n", 100 * fabs(a->regret),
                a->regret > 0 ? "larger" : "smaller", cli_workflow_names[a->best_forced],
                a->is_exact ? "true" : "predicted");
+}
+
+static void print_bound(const csz_analysis *a, csz_bound_mode mode, double floor) {
+    csz_info info = {.bound_mode = mode, .bound = a->bound, .bound_abs = a->bound_abs, .floor = floor};
+    char bound[CLI_BOUND_TEXT_NBYTES];
+    printf("\nbound %s: %llu of %llu values looked at, in %llu of %llu tiles\n", cli_bound_text(bound, &info),
+           (unsigned long long)a->nelements_counted, (unsigned long long)a->nelements,
+           (unsigned long long)a->ntiles_counted, (unsigned long long)a->ntiles);
+    if (!a->nelements) {
+        printf("  %s.\n", a->reason);
+        return;
+    }
+    if (mode != CSZ_BOUND_EXACT) print_codes(a);
+    printf("  ratio          %s\n", a->is_exact ? "predicted, error               true"
+                                                : "predicted, with its standard error or as a range of two");
+    print_sizes(a, "-w", a->workflow, cli_workflow_names);
+    if (a->predictor_reason[0]) print_sizes(a, "-p", a->predictor, cli_predictor_names);
+    if (mode != CSZ_BOUND_EXACT) print_regret(a);
     printf("  %s.\n", a->reason);
     if (a->predictor_reason[0]) printf("  %s.\n", a->predictor_reason);
 }
@@ -210,7 +221,7 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     cli_json_string(&json, "analysis_mode", cli_name_of(mode, cli_mode_names));
     cli_json_bool(&json, "exact", arguments->exact);
     cli_json_begin_array(&json, "bounds");
-    for (int i = 0; i < n; i++) write_bound(&json, &analyses[i]);
+    for (int i = 0; i < n; i++) write_bound(&json, &analyses[i], mode);
     cli_json_end_array(&json);
     cli_json_end(&json);
 }
@@ -228,16 +239,17 @@ static void note_bounds(const csz_analysis *analyses, int n, const cli_field *fi
 }
 
 int cli_run_analyze(const cli_arguments *arguments) {
-    static const double paper_bounds[] = {1e-2, 1e-3, 1e-4};
-    const double *bounds = arguments->nbounds ? arguments->bounds : paper_bounds;
-    int n = arguments->nbounds ? arguments->nbounds : 3;
+    static const double paper_bounds[] = {1e-2, 1e-3, 1e-4}, no_bound[] = {0};
     csz_options options = arguments->options;
+    const int keeps_bits = options.bound_mode == CSZ_BOUND_EXACT;
+    const double *bounds = keeps_bits ? no_bound : arguments->nbounds ? arguments->bounds : paper_bounds;
+    int n = keeps_bits ? 1 : arguments->nbounds ? arguments->nbounds : 3;
     cli_field field = {.data = NULL};
     csz_context *context = NULL;
     csz_analysis *analyses = NULL;
-    if (!arguments->nbounds && arguments->has_mode && options.bound_mode != CSZ_BOUND_REL)
+    if (!arguments->nbounds && arguments->has_mode && options.bound_mode != CSZ_BOUND_REL && !keeps_bits)
         return cli_fail_usage("the bounds are missing; give -e with this -m, or leave -m out");
-    if (!arguments->nbounds) options.bound_mode = CSZ_BOUND_REL;
+    if (!arguments->nbounds && !keeps_bits) options.bound_mode = CSZ_BOUND_REL;
     int status = cli_arguments_check_available(arguments);
     if (status == CLI_DONE) status = cli_field_read(&field, arguments->paths[0], &arguments->expected);
     if (status == CLI_DONE) status = cli_arguments_check_fill(arguments, field.field.type);
@@ -256,7 +268,7 @@ int cli_run_analyze(const cli_arguments *arguments) {
         if (done != CSZ_OK)
             status = cli_fail_status(done, "analyse", field.input.name);
         else if ((status = cli_input_check(&field.input)) == CLI_DONE) {
-            note_bounds(analyses, n, &field, &options);
+            if (!keeps_bits) note_bounds(analyses, n, &field, &options);
             report_all(analyses, n, &field, arguments, options.bound_mode, seconds,
                        arguments->exact ? csz_context_backend(context) : CSZ_BACKEND_CPU);
         }

@@ -164,22 +164,55 @@ static int make_plan(compression *c) {
     return cli_frames_are_sequential(&c->shape, c->plan) ? CLI_DONE : cli_source_spool(&c->source);
 }
 
-/* Buffers and workers, from a plan whose bound does not matter yet. */
+/* The options of a target's archive with this bound; 0 stands for an exact one, which has no choices. */
+static csz_options targeted_options(const csz_options *asked, double bound) {
+    csz_options options = *asked;
+    options.bound_mode = bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT;
+    options.bound = bound;
+    if (bound > 0) return options;
+    options.workflow = CSZ_WORKFLOW_AUTO;
+    options.predictor = CSZ_PREDICTOR_LORENZO;
+    return options;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* What frames of either archive need. */
+static void join_layouts(csz_layout *shape, const csz_layout *other) {
+    shape->nframes = larger(shape->nframes, other->nframes);
+    shape->values_nbytes = (size_t)larger(shape->values_nbytes, other->values_nbytes);
+    shape->capacity = (size_t)larger(shape->capacity, other->capacity);
+    shape->zstd_nbytes = (size_t)larger(shape->zstd_nbytes, other->zstd_nbytes);
+    shape->lattices_nbytes = larger(shape->lattices_nbytes, other->lattices_nbytes);
+}
+
+static csz_status plan_shape(compression *c, csz_layout *shape, const csz_options *options) {
+    csz_plan_destroy(c->plan);
+    c->plan = NULL;
+    csz_status planned = csz_plan_create(&c->plan, &c->source.field, options, NULL);
+    return planned == CSZ_OK ? csz_plan_layout(shape, sizeof *shape, c->plan) : planned;
+}
+
+/* Buffers and workers, from a plan whose bound does not matter yet, and of a target that of an exact archive
+ * besides. */
 static int make_workers(compression *c, const cli_output *output) {
     csz_options options = c->arguments->options;
+    csz_layout most = {.nframes = 0};
     if (options.bound_mode != CSZ_BOUND_EXACT) options.bound_mode = CSZ_BOUND_ABS;
     options.floor = 0;
-    csz_status planned = csz_plan_create(&c->plan, &c->source.field, &options, NULL);
-    if (planned == CSZ_OK) planned = csz_plan_layout(&c->shape, sizeof c->shape, c->plan);
+    const csz_options exact = targeted_options(&options, 0);
+    csz_status planned = c->targeted ? plan_shape(c, &most, &exact) : CSZ_OK;
+    if (planned == CSZ_OK) planned = plan_shape(c, &c->shape, &options);
     if (planned != CSZ_OK) return cli_fail_status(planned, "compress", c->source.stream.name);
-    cli_demand demand = {.njobs = c->shape.nframes,
+    join_layouts(&most, &c->shape);
+    cli_demand demand = {.njobs = most.nframes,
                          .field_nbytes = c->source.nbytes,
-                         .in_nbytes = c->shape.values_nbytes,
-                         .out_nbytes = c->shape.capacity,
-                         .scratch_nbytes = c->arguments->verify ? c->shape.values_nbytes : 0,
-                         .library_nbytes = cli_frame_nbytes(&c->shape) + cli_symbols_nbytes(&c->shape),
-                         .thread_nbytes = cli_thread_nbytes(&c->shape),
-                         .device_nbytes = c->shape.capacity,
+                         .in_nbytes = most.values_nbytes,
+                         .out_nbytes = most.capacity,
+                         .scratch_nbytes = c->arguments->verify ? most.values_nbytes : 0,
+                         .library_nbytes = cli_frame_nbytes(&most) + cli_symbols_nbytes(&c->shape),
+                         .thread_nbytes = cli_thread_nbytes(&most),
+                         .device_nbytes = most.capacity,
                          .source_nbytes = cli_source_nbytes(&c->source),
                          .output = output,
                          .name = c->source.stream.name};
@@ -290,6 +323,7 @@ static int reach_target(compression *c, const cli_output *output) {
               verifies = c->arguments->verify;
     const double wanted =
         c->ratio_wanted > 0 ? (double)c->source.nbytes / c->ratio_wanted : (double)c->arguments->size_wanted;
+    const csz_options asked = c->targeted->options;
     double bound = 0;
     csz_status begun = csz_target_begin(&c->target, sizeof c->target, wanted < 0x1p62 ? (uint64_t)wanted : 1,
                                         &c->range, &c->source.field);
@@ -299,7 +333,7 @@ static int reach_target(compression *c, const cli_output *output) {
     c->targeted->verify = 0;
     while (status == CLI_DONE && csz_target_next(&bound, &c->target)) {
         cli_sink_abort(&c->sink);
-        c->targeted->options.bound = bound;
+        c->targeted->options = targeted_options(&asked, bound);
         status = make_plan(c);
         if (status == CLI_DONE) status = stream_frames(c, is_direct ? output : NULL);
         if (status == CLI_DONE) csz_target_tell(&c->target, archive_nbytes(c));
@@ -307,11 +341,11 @@ static int reach_target(compression *c, const cli_output *output) {
     c->targeted->verify = verifies;
     if (status != CLI_DONE) return status;
     if (!c->target.is_reached && c->source.nbytes) return fail_target(c);
-    status = check_fill(c);
+    status = c->target.bound > 0 ? check_fill(c) : CLI_DONE;
     if (status != CLI_DONE) return status;
     if (is_direct && bound == c->target.bound) return CLI_DONE;
     cli_sink_abort(&c->sink);
-    c->targeted->options.bound = c->target.bound;
+    c->targeted->options = targeted_options(&asked, c->target.bound);
     status = make_plan(c);
     return status == CLI_DONE ? stream_frames(c, output) : status;
 }
@@ -326,10 +360,9 @@ static void note_target(const compression *c, const csz_info *info) {
                  "lost; ask for "
                  "less, or try -p auto",
                  name, t->bound, 100 * t->bound / width);
-    else if (!t->is_close && !t->has_low)
-        cli_note("note: %s has ratio %.2f already with the tightest bound that is tried, %.4g; give a bound "
-                 "yourself, or -m exact",
-                 name, ratio, t->bound);
+    else if (!t->is_close && t->bound == 0)
+        cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
+                 ratio);
     else if (!t->is_close)
         cli_note("note: %s reaches ratio %.2f, as the size of its archives jumps there: with a bound 2%% "
                  "tighter it is "

@@ -381,8 +381,9 @@ static const option_row rows[] = {
     {(ENCODES & ~CLI_COMPRESS) | CLI_HDF5 | CLI_REPACK, 'm', "mode", NULL, "NAME", apply_mode,
      "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; exact: no "
      "-e, all bits kept"},
-    {CLI_ANALYZE, 'm', "mode", NULL, "abs|rel|psnr|pwr", apply_mode,
-     "meaning of the bound: absolute (default), times (max - min), PSNR, times each |value|"},
+    {CLI_ANALYZE, 'm', "mode", NULL, "NAME", apply_mode,
+     "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; exact: no "
+     "-e, all bits kept"},
     {BOUNDED | CLI_COMPARE | CLI_HDF5 | CLI_REPACK, 0, "floor", NULL, "A", apply_floor,
      "with -m pwr: values may also have this absolute error, which makes small ones cheaper"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
@@ -507,11 +508,7 @@ static int parse_letters(cli_arguments *arguments, cli_command command, const ch
 }
 
 /* -m exact stands for a bound, and leaves no choice of how values are coded. */
-static int check_exact(cli_arguments *arguments, cli_command command, const char *command_name) {
-    if (command == CLI_ANALYZE)
-        return cli_fail_usage(
-            "%s predicts sizes under a bound; -m exact has none; csz bench -m exact measures it",
-            command_name);
+static int check_exact(cli_arguments *arguments) {
     if (arguments->has_bound) return cli_fail_usage("-m exact keeps every bit; give it without -e");
     if (arguments->options.workflow != CSZ_WORKFLOW_AUTO)
         return cli_fail_usage("-m exact has one way to code values; give it without -w");
@@ -568,7 +565,7 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
                                       arguments->bounds[i]);
     }
     if (arguments->options.bound_mode == CSZ_BOUND_EXACT) {
-        int status = check_exact(arguments, command, command_name);
+        int status = check_exact(arguments);
         if (status != CLI_DONE) return status;
     }
     if (command == CLI_HDF5) return CLI_DONE;

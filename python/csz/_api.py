@@ -517,6 +517,8 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
     mean the dataset's range, resolve the bound once with this function and give it as ``abs``.  ``data`` is
     as in :func:`value_range`, ``fill`` as in :func:`compress`, with its warning but for Dask arrays.
     """
+    if (rel is None) == (psnr is None):
+        raise _errors.BoundError("give exactly one of rel= and psnr=")
     mode, number = _arguments.bound_of(None, rel, psnr)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = _arrays.as_numpy(data)

@@ -450,6 +450,9 @@ class Knowing(unittest.TestCase):
             self.assertEqual(csz.absolute_bound(field, fill=1e20, **given), expected)
         with self.assertRaises(csz.BoundError):
             csz.absolute_bound(np.full(5, np.nan), rel=1e-3)
+        for wrong in ({}, {"rel": 1e-3, "psnr": 70.0}):
+            with self.assertRaisesRegex(csz.BoundError, "^give exactly one of rel= and psnr=$"):
+                csz.absolute_bound(field, **wrong)
         for dtype in ("float32", "float64"):
             for zeros in ([0.0], [-0.0], [0.0, -0.0]):  # to the library two values
                 for fill in (0.0, -0.0):

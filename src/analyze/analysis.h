@@ -102,6 +102,10 @@ void csz_analysis_job_free(csz_analysis_job *job);
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *prediction, csz_code_counts *counts,
                                 const csz_header *header, int nthreads);
 
+/* The size with the header's bound CSZ_BOUND_EXACT, from all sampled tiles. */
+csz_status csz_analysis_predict_exact(csz_analysis_job *job, csz_workflow_size *size,
+                                      const csz_header *header, int nthreads);
+
 /* The counts of all tiles of a field on the host. */
 csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts, const csz_header *header,
                                   int nthreads);
@@ -123,5 +127,8 @@ csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, csz_analysis_job
 /* What auto does and why, of workflows and of predictors.  nmodes: tiles of workflow auto by mode. */
 void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, const csz_fill_suspect *suspect,
                           csz_type type);
+
+/* What is done where every bit is kept. */
+void csz_analysis_explain_exact(csz_analysis *analysis);
 
 #endif

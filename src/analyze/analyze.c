@@ -75,6 +75,21 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
     return CSZ_OK;
 }
 
+/* The true size with every bit kept. */
+static csz_status compress_exact(const subject *s, uint64_t *nbytes) {
+    csz_options o = *s->options;
+    size_t capacity, size = 0;
+    o.bound = 0;
+    csz_status status = csz_compress_bound(&capacity, &s->header.field, &o);
+    void *out = status ? NULL : malloc(capacity);
+    if (!status && !out) status = CSZ_ERROR_MEMORY;
+    if (!status)
+        status = csz_compress_archive(s->context, out, capacity, &size, s->data, &s->header.field, &o);
+    free(out);
+    *nbytes = size;
+    return status;
+}
+
 static uint64_t size_of(const csz_analysis *a, int workflow) {
     return a->is_exact ? a->workflow[workflow].nbytes : a->workflow[workflow].nbytes_predicted;
 }
@@ -126,6 +141,26 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
     return status;
 }
 
+/* Of a field that has elements, with every bit kept. */
+static csz_status analyze_exact(csz_analysis *a, subject *s) {
+    csz_workflow_size *size = &a->workflow[CSZ_WORKFLOW_AUTO];
+    csz_status status = csz_analysis_predict_exact(s->job, size, &s->header, s->options->threads);
+    a->ntiles_counted = s->sample.n;
+    a->nframes = s->header.geometry.nframes;
+    for (uint64_t i = 0; i < s->sample.n; i++) {
+        const csz_tile_box box = csz_tile_sample_box(&s->sample, i);
+        a->nelements_counted += csz_tile_box_count(&box);
+    }
+    if (!status && a->is_exact) {
+        status = compress_exact(s, &size->nbytes);
+        a->ntiles_counted = a->ntiles;
+        a->nelements_counted = a->nelements;
+    }
+    a->predictor[CSZ_PREDICTOR_LORENZO] = *size;
+    csz_analysis_explain_exact(a);
+    return status;
+}
+
 /* Of a field without elements an archive is its header and footer. */
 static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
@@ -171,6 +206,7 @@ static double loosest_of(const double *bounds, size_t nbounds, csz_bound_mode mo
 static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbytes, const double *bounds,
                                 size_t nbounds, int exact) {
     const csz_geometry *g = &s->header.geometry;
+    const int keeps_bits = s->header.bound_mode == CSZ_BOUND_EXACT;
     double start = csz_clock();
     s->analysis = malloc(sizeof *s->analysis);
     csz_status status = s->analysis ? CSZ_OK : CSZ_ERROR_MEMORY;
@@ -200,7 +236,7 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
         a->nbytes_field = g->nelements * (s->header.field.type == CSZ_F32 ? 4u : 8u);
         a->is_exact = exact != 0;
         if (g->nelements)
-            status = analyze_bound(a, s);
+            status = keeps_bits ? analyze_exact(a, s) : analyze_bound(a, s);
         else
             analyze_nothing(a, &s->header);
         a->seconds = csz_clock() - start;
@@ -221,8 +257,7 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t anal
     csz_options o;
     subject s = {.context = context, .data = data, .options = &o};
     csz_status status = csz_options_check(&o, options);
-    if (!status && (csz_is_target(o.bound_mode) || o.bound_mode == CSZ_BOUND_EXACT))
-        status = CSZ_ERROR_ARGUMENT;
+    if (!status && csz_is_target(o.bound_mode)) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_field_check(field);
     for (size_t b = 0; !status && b < nbounds; b++) {
         o.bound = bounds[b];

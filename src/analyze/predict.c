@@ -142,6 +142,21 @@ static void encode_body(void *arg, int rank) {
     }
 }
 
+/* Records of the sampled tiles that come back bit for bit. */
+static void encode_exact_body(void *arg, int rank) {
+    csz_analysis_job *job = arg;
+    csz_tile_work *w = &job->scratch->workers[rank]->tile;
+    for (;;) {
+        const uint64_t i = atomic_fetch_add(&job->next, 1);
+        if (i >= job->sample->n) break;
+        const csz_tile_box box = csz_tile_sample_box(job->sample, i);
+        double *of = job->tiles[i].of;
+        memset(of, 0, sizeof job->tiles[i].of);
+        of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
+        of[FIGURE_WORDS] = csz_tile_encode(w, &job->plan[0], &job->tables[0], job->sample->data, &box);
+    }
+}
+
 /* Counts all tiles of the field, for an exact analysis. */
 static void all_body(void *arg, int rank) {
     csz_analysis_job *job = arg;
@@ -303,6 +318,15 @@ static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const 
     }
 }
 
+static void predict_exact_size(const csz_analysis_job *job, csz_workflow_size *size,
+                               const csz_header *header) {
+    const double n = (double)header->geometry.nelements;
+    const ratio words = sampled_ratio(job, FIGURE_WORDS, FIGURE_ELEMENTS, other_tile, 0);
+    size->nbytes_predicted =
+        (fixed_nbytes(header, job->books_nbytes[0]) + (uint64_t)(4 * n * words.mean + 0.5) + 7) / 8 * 8;
+    size->error = 4 * n * words.error / (double)size->nbytes_predicted;
+}
+
 /* Of p1 and the entropy, which is the mean of -log2 p. */
 static void state_errors(const csz_analysis_job *job, csz_prediction *p) {
     const double p1 = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 0, 0).mean;
@@ -398,6 +422,16 @@ csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_co
         for (int m = 0; m < CSZ_NMODES; m++) p->nmodes[m] += job->workers[i].nmodes[m];
     predict_sizes(job, p, header);
     state_errors(job, p);
+    return CSZ_OK;
+}
+
+csz_status csz_analysis_predict_exact(csz_analysis_job *job, csz_workflow_size *size,
+                                      const csz_header *header, int nthreads) {
+    csz_status status = begin(job, header, job->sample->n, nthreads);
+    if (status) return status;
+    choose_books(job, CSZ_WORKFLOW_AUTO); /* of no symbols, as in such an archive */
+    run(job, encode_exact_body);
+    predict_exact_size(job, size, header);
     return CSZ_OK;
 }
 

@@ -48,6 +48,12 @@ static void put_sizes(char *text, const csz_analysis *a) {
     if (a->best_is_undecided) put(text, " (which is best the sample does not decide)");
 }
 
+static void put_tiles(char *text, const csz_analysis *a) {
+    if (a->ntiles_counted < a->ntiles)
+        put(text, "by %llu of %llu tiles, ", (unsigned long long)a->ntiles_counted,
+            (unsigned long long)a->ntiles);
+}
+
 /* Bits a value of a predictor, true where known. */
 static double predictor_bits(const csz_analysis *a, csz_predictor predictor) {
     const csz_workflow_size *size = &a->predictor[predictor];
@@ -124,9 +130,7 @@ void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fil
     }
     put_predictors(a->predictor_reason, a);
     put_suspect(text, suspect, type);
-    if (a->ntiles_counted < a->ntiles)
-        put(text, "by %llu of %llu tiles, ", (unsigned long long)a->ntiles_counted,
-            (unsigned long long)a->ntiles);
+    put_tiles(text, a);
     put(text, "auto codes %s, ", way_of(nmodes));
     put_sizes(text, a);
     if (a->statistics.p1 == 0) {
@@ -136,4 +140,13 @@ void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fil
     put(text, "; the paper's rule, H + R- = %.3f %s run lengths", a->statistics.bits_lower,
         a->statistics.rle_advised ? "<= 1.09, advises" : "> 1.09, does not advise");
     if (a->rle_is_undecided) put(text, ", which the sample does not decide");
+}
+
+void csz_analysis_explain_exact(csz_analysis *a) {
+    a->reason[0] = 0;
+    put_tiles(a->reason, a);
+    put(a->reason,
+        "values as ordered integers, predicted by lorenzo, take %.4g bits each; every bit comes back, and "
+        "there is nothing to choose",
+        8 * (double)size_of(a, CSZ_WORKFLOW_AUTO) / (double)a->nelements);
 }

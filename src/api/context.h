@@ -71,6 +71,9 @@ void csz_bound_settle(csz_options *options, csz_type type);
 csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                                 const void *data, const csz_field *field, const csz_options *options);
 
+/* The options of the archive that a search asks for: its bound, or exact where that is 0. */
+csz_options csz_target_options(const csz_options *options, double bound);
+
 /* Levels of resolution that previews can have; 1: none. */
 int csz_header_nlevels(const csz_header *header);
 

@@ -106,6 +106,26 @@ static void exact_sizes_are_those_of_the_archives(void **state) {
         }
 }
 
+/* With every bit kept there are a size and a reason alone; of few tiles the size is known before. */
+static void exact_archives_are_predicted(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_1d(CSZ_F32, 50000), field_2d(CSZ_F32, 200, 250),
+                                field_3d(CSZ_F64, 24, 40, 60), field_1d(CSZ_F64, 0)};
+    for (int kind = 0; kind < CHARACTERS; kind++)
+        for (int f = kind % CASE_STEP; f < 4; f += CASE_STEP) {
+            test_field s = sample_make(shapes[f], (character)kind, 3);
+            const csz_options o = options_make(CSZ_BOUND_EXACT, 0);
+            const uint64_t nbytes = compressed_nbytes(&s, &o);
+            const csz_analysis sampled = analysis_of(&s, &o, 0, 0), coded = analysis_of(&s, &o, 0, 1);
+            assert_int_equal(sampled.workflow[CSZ_WORKFLOW_AUTO].nbytes_predicted, nbytes);
+            assert_int_equal(coded.workflow[CSZ_WORKFLOW_AUTO].nbytes, nbytes);
+            assert_true(sampled.workflow[CSZ_WORKFLOW_AUTO].error == 0 && sampled.reason[0]);
+            assert_int_equal(sampled.nelements_counted, s.n);
+            if (s.n) assert_int_equal(sampled.workflow[CSZ_WORKFLOW_HUFFMAN].nbytes_predicted, 0);
+            sample_free(&s);
+        }
+}
+
 static void check_reason(const test_field *s, double bound, int exact, const char *says) {
     csz_options o = options_make(CSZ_BOUND_ABS, bound);
     csz_analysis a = analysis_of(s, &o, bound, exact);
@@ -308,6 +328,12 @@ static void stated_errors_hold(void **state) {
                             (double)a.predictor[p].nbytes_predicted, (double)exact.predictor[p].nbytes,
                             a.predictor[p].error * (double)a.predictor[p].nbytes_predicted);
             assert_int_equal(a.npyramids, exact.npyramids);
+            const csz_options bits = options_make(CSZ_BOUND_EXACT, 0);
+            const csz_analysis kept = analysis_of(&s, &bits, 0, 0), truth = analysis_of(&s, &bits, 0, 1);
+            assert_true(kept.ntiles_counted < kept.ntiles && kept.workflow[0].error > 0);
+            check_error(&o, name, seed, "exact", (double)kept.workflow[0].nbytes_predicted,
+                        (double)truth.workflow[0].nbytes,
+                        kept.workflow[0].error * (double)kept.workflow[0].nbytes_predicted);
             check_error(&o, name, seed, "p1", a.statistics.p1, exact.statistics.p1, a.p1_error);
             check_error(&o, name, seed, "entropy", a.statistics.entropy, exact.statistics.entropy,
                         a.entropy_error);
@@ -474,6 +500,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "share") == 0) return cmocka_run_group_tests(share, NULL, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_sizes_are_those_of_the_archives),
+        cmocka_unit_test(exact_archives_are_predicted),
         cmocka_unit_test(reasons_follow_what_was_chosen),
         cmocka_unit_test(predictions_come_close),
 #if !defined(CSZ_SANITIZED) /* many fields, all through the code of the test above */

@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +21,21 @@ static csz_target last_target(void) {
     return t;
 }
 
+/* The options of an archive with the bound that was found; 0: an exact one. */
+static csz_options options_of_bound(csz_options o, double bound) {
+    o.bound_mode = bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT;
+    o.bound = bound;
+    if (bound == 0) o.workflow = CSZ_WORKFLOW_AUTO, o.predictor = CSZ_PREDICTOR_LORENZO;
+    return o;
+}
+
 /* The archive at the bound that was found, byte for byte. */
 static void assert_is_that_of_its_bound(const archive *a, const test_field *s, csz_options o) {
     csz_info info;
     ASSERT_OK(csz_inspect(&info, sizeof info, a->bytes, a->nbytes));
-    assert_int_equal(info.bound_mode, CSZ_BOUND_ABS);
-    assert_true(info.bound == info.bound_abs);
-    o.bound_mode = CSZ_BOUND_ABS;
-    o.bound = info.bound;
+    assert_int_equal(info.bound_mode, last_target().bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT);
+    assert_true(info.bound == info.bound_abs && info.bound == last_target().bound);
+    o = options_of_bound(o, info.bound);
     archive plain = archive_make(s, &o);
     assert_int_equal(plain.nbytes, a->nbytes);
     assert_memory_equal(plain.bytes, a->bytes, a->nbytes);
@@ -56,9 +64,10 @@ static void ratios_are_reached_within_three_percent(void **state) {
                     assert_true(ratio >= ratios[i]);
                     assert_int_equal(t.is_close, (double)a.nbytes * 1.03 >= (double)t.nbytes_wanted);
                     /* else there is no such bound: the next tighter one misses the target */
-                    assert_true(t.is_close || (t.high - t.low == 1 && t.nbytes_low > t.nbytes_wanted));
-                    nclose += t.is_close;
-                    n++;
+                    assert_true(t.is_close || t.bound == 0 ||
+                                (t.high - t.low == 1 && t.nbytes_low > t.nbytes_wanted));
+                    nclose += t.is_close && t.bound > 0;
+                    n += t.bound > 0;
                     assert_is_that_of_its_bound(&a, &s, o);
                     archive_free(&a);
                 }
@@ -147,6 +156,74 @@ static void easy_targets_have_the_tightest_bound(void **state) {
     sample_free(&nothing);
 }
 
+/* What an exact archive reaches, it is; a little more has a bound, however tight. */
+static void targets_within_reach_of_exact_archives_are_exact(void **state) {
+    static const character kinds[] = {SMOOTH, ROUGH, NOISE, MISSING};
+    (void)state;
+    for (int type = CSZ_F32; type <= CSZ_F64; type++)
+        for (int k = 0; k < 4; k++) {
+            test_field s = sample_make(field_3d((csz_type)type, 20, 50, 70), kinds[k], 5);
+            const csz_options exact = options_make(CSZ_BOUND_EXACT, 0);
+            const double most = (double)s.nbytes / (double)compressed_nbytes(&s, &exact);
+            for (int i = 0; i < 3; i++) {
+                static const double shares[] = {0.9, 0.999, 1.02};
+                csz_options o = options_make(CSZ_BOUND_RATIO, most * shares[i]);
+                o.predictor = i ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID;
+                o.workflow = i ? CSZ_WORKFLOW_AUTO : CSZ_WORKFLOW_RLE;
+                archive a = archive_make(&s, &o);
+                const csz_target t = last_target();
+                assert_true(t.is_reached && t.ntrials <= 24 &&
+                            (double)s.nbytes / (double)a.nbytes >= o.bound);
+                assert_int_equal(t.bound == 0, i < 2);
+                assert_int_equal(t.ntrials == 1, i < 2);
+                assert_true(i < 2 || t.is_close || t.high - t.low == 1);
+                assert_is_that_of_its_bound(&a, &s, o);
+                archive_free(&a);
+            }
+            sample_free(&s);
+        }
+    /* beyond the ratios that begin with it, exact is where the search for a tighter bound ends */
+    test_field s = sample_make(field_2d(CSZ_F64, 100, 90), CONSTANT, 3);
+    csz_options o = options_make(CSZ_BOUND_RATIO, 60);
+    archive a = archive_make(&s, &o);
+    assert_true(last_target().bound == 0 && last_target().ntrials > 1);
+    assert_is_that_of_its_bound(&a, &s, o);
+    archive_free(&a);
+    sample_free(&s);
+}
+
+/* Small values count for ratios between that of an exact archive and that of a bound of the largest's last
+ * bit. */
+static void targets_of_fields_of_many_decades_are_reached(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 400, 200), ROUGH, 5);
+    for (uint64_t i = 0; i < s.n; i++) ((float *)s.data)[i] *= (float)exp(-0.1 * (double)(i / 200));
+    for (double ratio = 1.5; ratio < 12; ratio *= 1.4) {
+        csz_options o = options_make(CSZ_BOUND_RATIO, ratio);
+        archive a = archive_make(&s, &o);
+        /* of twenty tiles sizes jump by a tile's */
+        assert_true((double)s.nbytes / (double)a.nbytes < 1.15 * ratio && last_target().bound > 0);
+        archive_free(&a);
+    }
+    sample_free(&s);
+}
+
+/* Of a large field the analysis says whether the exact archive is worth its time. */
+static void analysis_predicts_exact_archives(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, NROWS, 3000), ROUGH, 3);
+    const csz_options exact = options_make(CSZ_BOUND_EXACT, 0);
+    const double most = (double)s.nbytes / (double)compressed_nbytes(&s, &exact);
+    for (int reaches = 0; reaches < 2; reaches++) {
+        csz_options o = options_make(CSZ_BOUND_RATIO, most * (reaches ? 0.95 : 2));
+        archive a = archive_make(&s, &o);
+        assert_int_equal(last_target().bound == 0, reaches);
+        assert_true(NROWS < 3000 || last_target().ntrials <= (reaches ? 1 : 2));
+        archive_free(&a);
+    }
+    sample_free(&s);
+}
+
 static void a_buffer_of_the_size_wanted_is_enough(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 20, 50, 70), ROUGH, 9);
@@ -165,18 +242,23 @@ static void a_buffer_of_the_size_wanted_is_enough(void **state) {
 static void searching_by_hand_is_the_same(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 20, 50, 70), SMOOTH, 9);
-    csz_options o = options_make(CSZ_BOUND_RATIO, 30);
-    archive a = archive_make(&s, &o);
-    const csz_target found = last_target();
-    csz_value_range range = {0, 0, 0};
-    csz_target t;
-    ASSERT_OK(csz_range_add(&range, s.data, s.n, s.field.type, NULL));
-    ASSERT_OK(csz_target_begin(&t, sizeof t, s.nbytes / 30, &range, &s.field));
-    o.bound_mode = CSZ_BOUND_ABS;
-    ASSERT_OK(csz_target_guess(&t, the_context(), s.data, &s.field, &o));
-    while (csz_target_next(&o.bound, &t)) csz_target_tell(&t, compressed_nbytes(&s, &o));
-    assert_true(t.bound == found.bound && t.nbytes == found.nbytes && t.ntrials == found.ntrials);
-    archive_free(&a);
+    for (uint64_t ratio = 1; ratio <= 36; ratio += 5) {
+        csz_options o = options_make(CSZ_BOUND_RATIO, (double)ratio);
+        archive a = archive_make(&s, &o);
+        const csz_target found = last_target();
+        csz_value_range range = {0, 0, 0};
+        csz_target t;
+        ASSERT_OK(csz_range_add(&range, s.data, s.n, s.field.type, NULL));
+        ASSERT_OK(csz_target_begin(&t, sizeof t, s.nbytes / ratio, &range, &s.field));
+        o.bound_mode = CSZ_BOUND_ABS;
+        ASSERT_OK(csz_target_guess(&t, the_context(), s.data, &s.field, &o));
+        for (double bound; csz_target_next(&bound, &t);) {
+            const csz_options as = options_of_bound(o, bound);
+            csz_target_tell(&t, compressed_nbytes(&s, &as));
+        }
+        assert_true(t.bound == found.bound && t.nbytes == found.nbytes && t.ntrials == found.ntrials);
+        archive_free(&a);
+    }
     sample_free(&s);
 }
 
@@ -188,12 +270,12 @@ static void the_search_ends(void **state) {
     for (int i = 0; i < 2000; i++) {
         const csz_value_range range = {1, -rng_unit(&r) * 1e30, rng_unit(&r) * 1e-30};
         csz_target t;
-        double bound, best = 0;
+        double bound, best = -1;
         ASSERT_OK(csz_target_begin(&t, sizeof t, 1 + rng_below(&r, 4000000), &range, &field));
         int n = 0;
         while (csz_target_next(&bound, &t)) {
             const uint64_t nbytes = rng_next(&r) >> rng_below(&r, 64);
-            assert_true(bound > 0 && n++ < 64);
+            assert_true(bound >= 0 && n++ < 64);
             if (nbytes <= t.nbytes_wanted) best = bound;
             csz_target_tell(&t, nbytes);
         }
@@ -239,6 +321,9 @@ int main(void) {
         cmocka_unit_test(analysis_saves_archives),
         cmocka_unit_test(what_cannot_be_reached_is_said),
         cmocka_unit_test(easy_targets_have_the_tightest_bound),
+        cmocka_unit_test(targets_within_reach_of_exact_archives_are_exact),
+        cmocka_unit_test(targets_of_fields_of_many_decades_are_reached),
+        cmocka_unit_test(analysis_predicts_exact_archives),
         cmocka_unit_test(a_buffer_of_the_size_wanted_is_enough),
         cmocka_unit_test(searching_by_hand_is_the_same),
         cmocka_unit_test(the_search_ends),

@@ -266,7 +266,13 @@ refuses 1 'keeps every bit' "--level of an exact archive" "$csz" decompress m.cs
 refuses 2 'without -e' "-m exact with a bound" "$csz" compress d3.f32 -d 12x20x40 -m exact -e 1e-3 -o no.csz
 refuses 2 'without -w' "-m exact with a workflow" "$csz" compress d3.f32 -d 12x20x40 -m exact -w rle -o no.csz
 refuses 2 'without -p' "-m exact with the pyramid" "$csz" compress d3.f32 -d 12x20x40 -m exact -p pyramid -o no.csz
-refuses 2 'bench' "csz analyze -m exact" "$csz" analyze d3.f32 -d 12x20x40 -m exact
+holds "predicts the size of a small field to the byte" python3 -c "
+import json, os, subprocess
+subprocess.run(['$csz', 'compress', 'd3.f32', '-d', '12x20x40', '-m', 'exact', '-f', '-q', '-o', 'm.csz'], check=True)
+(a,) = json.loads(subprocess.run(['$csz', 'analyze', 'd3.f32', '-d', '12x20x40', '-m', 'exact', '--json'], check=True, capture_output=True).stdout)['bounds']
+assert a['workflows']['auto']['nbytes_predicted'] == os.path.getsize('m.csz') and list(a['workflows']) == ['auto'], a['workflows']"
+holds "in words" bash -c "'$csz' analyze d3.f32 -d 12x20x40 -m exact --exact | grep -q 'every bit comes back'"
+refuses 2 'without -e' "analyze -m exact with a bound" "$csz" analyze d3.f32 -d 12x20x40 -m exact -e 1e-3
 for workflow in auto huffman rle rle+vle; do
     holds "-w $workflow verifies" bash -c "'$csz' compress d3.f32 -t f32 -d 12x20x40 -e 1e-2 -w $workflow -o w.csz \
         -f && '$csz' verify d3.f32 w.csz"
@@ -460,6 +466,7 @@ json "compare without a bound" bound=null bound_mode=null -- "$csz" compare d3.f
 : >empty.f32
 json "compare of empty fields" min=null max=null worst_index=null violations=0 -- "$csz" compare empty.f32 empty.f32 -t f32 -d 0x5 --json
 json "compare of equal fields" ssim=1 pearson=1 max_pwr_error=0 ssim_window=8 -- "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 --json
+json "csz analyze -m exact" 'analysis_mode="exact"' -- "$csz" analyze d3.f32 -t f32 -d 12x20x40 -m exact --json
 json analyze exact=false nbytes_out=null 'analysis_mode="rel"' 'dims=[12, 20, 40]' -- "$csz" analyze d3.f32 -t f32 -d 12x20x40 --json
 json "analyze --exact" exact=true 'analysis_mode="abs"' -- \
     "$csz" analyze d3.f32 -t f32 -d 12x20x40 -e 1e-3 -e 1e-2 --exact --json -j3
@@ -783,12 +790,18 @@ done
 refuses 1 'cannot be brought to .* ratio [0-9.]+; ' "a ratio that no bound reaches" "$csz" compress d3.f64 -d 12x20x40 -m ratio -e 1e5 -o none.csz
 absent "leaves nothing" none.csz
 holds "a ratio below what exact values take" "$csz" compress d1.f64 -d 5000 -m ratio -e 1.01 -f -o r2.csz
+says "is reached without loss" '^csz: note: d1.f64 reaches ratio [0-9.]+ without any loss, and so it is stored' err.txt
+for words in '' '-p pyramid --verify' '-w rle'; do
+    # shellcheck disable=SC2086 # words
+    holds "as the exact archive $words" bash -c "'$csz' compress d1.f64 -d 5000 -m ratio -e 1.01 -f -o r2.csz $words &&
+        '$csz' compress d1.f64 -d 5000 -m exact -f -o r3.csz && cmp r2.csz r3.csz"
+done
 refuses 2 'without -e' "--size with -e" "$csz" compress d3.f64 -d 9600 --size 10K -e 1
 for size in 0 '' x 10X 10MBs -1 inf; do
     refuses 2 'size' "--size '$size'" "$csz" compress d3.f64 -d 9600 --size "$size"
 done
 refuses 2 'no -m ratio' "bench has no -m ratio" "$csz" bench d3.f64 -d 9600 -m ratio -e 5
-rm -f r.csz r2.csz
+rm -f r.csz r2.csz r3.csz
 
 # ---- Bad input ---------------------------------------------------------------------------------------
 

@@ -33,10 +33,11 @@ static csz_status compress_target(csz_context *context, void *out, size_t out_ca
     status = find_range(&range, context, data, g.nelements, field->type, &o);
     if (!status) status = csz_target_begin(t, sizeof *t, nbytes_wanted, &range, field);
     if (!status && g.nelements) status = csz_target_guess(t, context, data, field, &o);
-    double last = 0;
+    double last = -1;
     for (double bound; !status && csz_target_next(&bound, t);) {
-        o.bound = last = bound;
-        status = csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, &o);
+        const csz_options as = csz_target_options(&o, bound);
+        last = bound;
+        status = csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, &as);
         const int is_full = status == CSZ_ERROR_CAPACITY && out_capacity >= nbytes_wanted;
         if (is_full) status = CSZ_OK; /* larger than the target, by how much is not known */
         if (!status) csz_target_tell(t, is_full ? 2 * (uint64_t)out_capacity : *out_nbytes);
@@ -44,7 +45,7 @@ static csz_status compress_target(csz_context *context, void *out, size_t out_ca
     if (status) return status;
     if (!t->is_reached && g.nelements) return CSZ_ERROR_TARGET;
     if (last == t->bound) return CSZ_OK;
-    o.bound = t->bound;
+    o = csz_target_options(&o, t->bound);
     return csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, &o);
 }
 

@@ -3,8 +3,10 @@
  * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always,
  * so the bound is found between one that is too tight and one that reaches the target, by interpolation.
  * Bounds are (256 + m) * 2^e with whole m and e, 0.4% apart at most: numbered in order, they make the search
- * one of integers, the same on every machine.  The analysis of a sample gives the first bound of a large
- * field and how fast its size falls, so that one or two archives are made where the sample is right.
+ * one of integers, the same on every machine.  Below the tightest bound stands the exact archive, as bound 0:
+ * it is the answer wherever it reaches the target, so targets that it may well reach begin with it.  The
+ * analysis of a sample gives the first bound of a large field and how fast its size falls, so that one or two
+ * archives are made where the sample is right.
  */
 #include <stdlib.h>
 
@@ -15,16 +17,25 @@
 #include "csz_analyze.h"
 
 enum {
-    OCTAVE = 256,        /* numbers of bounds for each doubling */
+    OCTAVE = 256, /* numbers of bounds for each doubling */
+    LEAST_F32 = -150 * OCTAVE,
+    LEAST_F64 = -1000 * OCTAVE,
     LEAST_STEP = 16,     /* while one side is unknown */
+    MOST_OCTAVES = 16,   /* the same */
+    STALLED = 2,         /* proposals that halved nothing: sizes jump, and every other one is the middle */
     LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
+    EXACT_RATIO = 8,     /* fields that compress so far without loss are rare */
     SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
 };
 static const double close_share = 1.03, aimed_share = 1.015;
 static const double usual_slope = 0.8;
 
-static double bound_at(int64_t i) {
+/* The number of the exact archive. */
+static int64_t exact_number(const csz_target *t) { return t->least - 1; }
+
+static double bound_at(const csz_target *t, int64_t i) {
     const int64_t e = i >> 8; /* floor, as all compilers shift */
+    if (i == exact_number(t)) return 0;
     return (double)(OCTAVE + (i - e * OCTAVE)) * csz_power_of_two((int)(e - 8));
 }
 
@@ -48,26 +59,42 @@ static double level(const csz_target *t, double nbytes) {
 
 static double aim(const csz_target *t) { return level(t, (double)t->nbytes_wanted / aimed_share); }
 
+/* Where nothing is known: of the bits of a value about so many lie below the range, and 8 are predicted; but
+ * not more than a value of the type has. */
+static int64_t first_number(const csz_target *t) {
+    const double nbits = 8 + 8.0 * (double)t->nbytes_wanted / (double)t->nelements,
+                 most = t->least == LEAST_F64 ? 54 : 26;
+    return clamp(t->most - (int64_t)((nbits < most ? nbits : most) * OCTAVE), t->least, t->most);
+}
+
 /* The number to try next, or the search's end. */
 static void propose(csz_target *t) {
     const double wanted = aim(t);
-    if (t->is_close || (t->has_low && t->has_high && t->high - t->low <= 1)) {
+    const int is_exact_tried = t->has_low && t->low == exact_number(t),
+              has_low = t->has_low && !is_exact_tried;
+    if (t->is_close || (t->has_high && t->high == exact_number(t)) ||
+        (t->has_low && t->has_high && t->high - t->low <= 1)) {
         t->is_done = 1;
-    } else if (t->has_low && t->has_high) {
+    } else if (is_exact_tried && !t->has_high) {
+        t->next = first_number(t);
+    } else if (has_low && t->has_high) {
         const double low = level(t, (double)t->nbytes_low), high = level(t, (double)t->nbytes_high);
         const double share = low > high ? (low - wanted) / (low - high) : 0.5;
         const int64_t width = t->high - t->low;
-        const int64_t i = t->nstalled >= 2 ? t->low + width / 2 : t->low + (int64_t)(share * (double)width);
+        const int64_t i =
+            t->nstalled >= STALLED ? t->low + width / 2 : t->low + (int64_t)(share * (double)width);
         t->next = clamp(i, t->low + 1, t->high - 1);
-    } else if (t->has_low || t->has_high) {
-        const int64_t from = t->has_low ? t->low : t->high;
-        const double at = level(t, (double)(t->has_low ? t->nbytes_low : t->nbytes_high));
-        double octaves = (t->has_low ? at - wanted : wanted - at) / t->slope;
-        if (octaves > 16) octaves = 16;
-        int64_t step = (int64_t)(octaves * OCTAVE);
+    } else {
+        const int64_t from = has_low ? t->low : t->high;
+        const double at = level(t, (double)(has_low ? t->nbytes_low : t->nbytes_high));
+        const double octaves = (has_low ? at - wanted : wanted - at) / t->slope;
+        int64_t step = (int64_t)((octaves < MOST_OCTAVES ? octaves : MOST_OCTAVES) * OCTAVE);
         if (step < t->least_step) step = t->least_step;
-        t->least_step *= 2;
-        t->next = clamp(t->has_low ? from + step : from - step, t->least, t->most);
+        t->least_step *= 4;
+        t->next = clamp(has_low ? from + step : from - step, t->least, t->most);
+        /* far from the target, or with no bound left */
+        if (!has_low && !is_exact_tried && (octaves > MOST_OCTAVES || t->next == from))
+            t->next = exact_number(t);
         t->is_done = t->next == from;
     }
 }
@@ -86,27 +113,34 @@ csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t n
     if (range->has_values && !(range->min >= -largest && range->max <= largest && range->min <= range->max))
         return CSZ_ERROR_ARGUMENT;
     if (range->has_values) {
-        /* most: all values may become one; least: quanta no longer fit, and values are exact */
+        /* most: all values may become one; least: below the distance of any two values */
         const double width = csz_range_floor(range->min, range->max);
         const double low = range->min < 0 ? -range->min : range->min,
                      high = range->max < 0 ? -range->max : range->max, magnitude = low > high ? low : high;
-        const int64_t lowest = -1000 * OCTAVE, highest = 1000 * OCTAVE;
-        if (magnitude > 0)
-            t.least =
-                clamp(number_below(magnitude) - (field->type == CSZ_F32 ? 26 : 54) * OCTAVE, lowest, highest);
+        const int64_t highest = 1000 * OCTAVE;
+        if (magnitude > 0) t.least = field->type == CSZ_F32 ? LEAST_F32 : LEAST_F64;
         t.most = width > 0 ? clamp(number_below(width) + 1, t.least, highest) : t.least;
     }
-    /* bits of a value: about so much below the range, and 8 that are predicted */
-    const double nbits = g.nelements ? 8.0 * (double)t.nbytes_wanted / (double)g.nelements : 0;
-    t.next = clamp(t.most - (int64_t)((8 + (nbits < 64 ? nbits : 64)) * OCTAVE), t.least, t.most);
+    const uint64_t nbytes = g.nelements * (field->type == CSZ_F32 ? 4 : 8);
+    t.next = nbytes && t.nbytes_wanted >= nbytes / EXACT_RATIO ? exact_number(&t) : first_number(&t);
     t.least_step = LEAST_STEP;
     csz_output(target, target_nbytes, &t, sizeof t);
     return CSZ_OK;
 }
 
+csz_options csz_target_options(const csz_options *options, double bound) {
+    csz_options o = *options;
+    o.bound_mode = bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT;
+    o.bound = bound;
+    if (bound > 0) return o;
+    o.workflow = CSZ_WORKFLOW_AUTO;
+    o.predictor = CSZ_PREDICTOR_LORENZO;
+    return o;
+}
+
 int csz_target_next(double *bound, const csz_target *target) {
     if (!bound || !target || target->is_done) return 0;
-    *bound = bound_at(target->next);
+    *bound = bound_at(target, target->next);
     return 1;
 }
 
@@ -118,7 +152,7 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
     t->ntrials++;
     if (reaches || !t->is_reached) {
         t->is_reached = reaches;
-        t->bound = bound_at(i);
+        t->bound = bound_at(t, i);
         t->nbytes = nbytes;
         t->is_close = reaches && (double)nbytes * close_share >= (double)t->nbytes_wanted;
     }
@@ -126,7 +160,10 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
         t->has_high = 1, t->high = i, t->nbytes_high = nbytes;
     else
         t->has_low = 1, t->low = i, t->nbytes_low = nbytes;
-    if (both) t->nstalled = t->high - t->low > width / 2 ? t->nstalled + 1 : 0;
+    if (both && t->high - t->low > width / 2)
+        t->nstalled++;
+    else if (both)
+        t->nstalled = t->nstalled >= STALLED ? STALLED - 1 : 0;
     propose(t);
 }
 
@@ -143,16 +180,18 @@ csz_status csz_target_guess(csz_target *target, csz_context *context, const void
     csz_analysis *a = malloc(sizeof *a);
     if (!a) return CSZ_ERROR_MEMORY;
     csz_target t = *target;
-    o.bound_mode = CSZ_BOUND_ABS;
     for (double bound; !status && t.ntrials < LOOKED_AT && csz_target_next(&bound, &t);) {
-        status = csz_analyze(context, a, sizeof *a, &bound, 1, data, field, &o, 0);
-        const csz_workflow_size *of = o.workflow == CSZ_WORKFLOW_AUTO ? &a->predictor[predictor] : NULL;
-        if (!of || !of->nbytes_predicted) of = &a->workflow[o.workflow];
-        if (!status) csz_target_tell(&t, of->nbytes_predicted);
+        const csz_options as = csz_target_options(&o, bound);
+        status = csz_analyze(context, a, sizeof *a, &bound, 1, data, field, &as, 0);
+        const csz_workflow_size *of = as.workflow == CSZ_WORKFLOW_AUTO ? &a->predictor[predictor] : NULL;
+        if (!of || !of->nbytes_predicted) of = &a->workflow[as.workflow];
+        /* in doubt the exact archive is made */
+        const double nbytes = (double)of->nbytes_predicted * (bound > 0 ? 1 : 1 - 2 * of->error);
+        if (!status) csz_target_tell(&t, (uint64_t)(nbytes > 0 ? nbytes : 0));
     }
     free(a);
     if (status) return status;
-    if (t.has_low && t.has_high && t.nbytes_low > t.nbytes_high) {
+    if (t.has_low && t.has_high && t.low != exact_number(&t) && t.nbytes_low > t.nbytes_high) {
         const double slope = (level(&t, (double)t.nbytes_low) - level(&t, (double)t.nbytes_high)) * OCTAVE /
                              (double)(t.high - t.low);
         target->slope = slope < 0.1 ? 0.1 : slope > 4 ? 4 : slope;
