@@ -60,6 +60,23 @@ static double predictor_bits(const csz_analysis *a, csz_predictor predictor) {
     return 8 * (double)(a->is_exact ? size->nbytes : size->nbytes_predicted) / (double)a->nelements;
 }
 
+/* The compressor chooses by a sample of its own, a quick one, with which sizes need not agree. */
+static void put_verdict(char *text, const csz_analysis *a) {
+    const csz_workflow_size *pyramid = &a->predictor[CSZ_PREDICTOR_PYRAMID],
+                            *lorenzo = &a->predictor[CSZ_PREDICTOR_LORENZO];
+    const double more = predictor_bits(a, CSZ_PREDICTOR_PYRAMID) - predictor_bits(a, CSZ_PREDICTOR_LORENZO),
+                 error = pyramid->error * predictor_bits(a, CSZ_PREDICTOR_PYRAMID) +
+                         lorenzo->error * predictor_bits(a, CSZ_PREDICTOR_LORENZO);
+    const int is_wrong = a->npyramids == 0 ? more < 0 : a->npyramids == a->nframes && more > 0;
+    if (!is_wrong)
+        put(text, a->npyramids ? ", which by its sample is smaller"
+                               : ", as by its sample the pyramid is not smaller");
+    else if (!a->is_exact && fabs(more) < 2 * error)
+        put(text, " by its own sample; which is smaller this analysis does not decide");
+    else
+        put(text, " by its own sample, though -p %s is smaller", a->npyramids ? "lorenzo" : "pyramid");
+}
+
 /* The predictor that auto takes, by the compressor's own rule; nothing where that was not asked for. */
 static void put_predictors(char *text, const csz_analysis *a) {
     text[0] = 0;
@@ -75,8 +92,7 @@ static void put_predictors(char *text, const csz_analysis *a) {
         put(text, ", as always in one dim");
         return;
     }
-    put(text,
-        a->npyramids ? ", which by its sample is smaller" : ", as by its sample the pyramid is not smaller");
+    put_verdict(text, a);
     put(text, ": the pyramid takes %.4g bits a value, lorenzo %.4g", predictor_bits(a, CSZ_PREDICTOR_PYRAMID),
         predictor_bits(a, CSZ_PREDICTOR_LORENZO));
 }

@@ -53,6 +53,20 @@ static void check_sense(const csz_analysis *a) {
     assert_int_equal(strstr(a->reason, text) != NULL, a->nelements_counted < a->nelements);
 }
 
+/* What is said to be smaller is so by the sizes beside it; returns whether auto's choice is the larger. */
+static int check_verdict(const csz_analysis *a) {
+    uint64_t nbytes[2];
+    for (int p = 0; p < 2; p++)
+        nbytes[p] = a->is_exact ? a->predictor[p].nbytes : a->predictor[p].nbytes_predicted;
+    const int is_pyramid = a->npyramids == a->nframes,
+              is_wrong = a->has_pyramid && (a->npyramids == 0 || is_pyramid) &&
+                         nbytes[is_pyramid ? CSZ_PREDICTOR_PYRAMID : CSZ_PREDICTOR_LORENZO] >
+                             nbytes[is_pyramid ? CSZ_PREDICTOR_LORENZO : CSZ_PREDICTOR_PYRAMID];
+    if ((strstr(a->predictor_reason, "by its own sample") != NULL) != is_wrong)
+        fail_msg("\"%s\", of %d and %d bytes", a->predictor_reason, (int)nbytes[0], (int)nbytes[1]);
+    return is_wrong;
+}
+
 /* Every predictor's true size is its archive's, and what auto takes is what it took; workflows are those of
  * Lorenzo. */
 static void check_predictors(const test_field *s, const csz_options *options, const csz_analysis *lorenzo) {
@@ -71,6 +85,8 @@ static void check_predictors(const test_field *s, const csz_options *options, co
     assert_int_equal(a.npyramids, counts.npyramids);
     assert_int_equal(sampled.npyramids, counts.npyramids);
     assert_int_equal(a.has_pyramid, s->field.ndim > 1);
+    check_verdict(&sampled);
+    check_verdict(&a);
     const char *takes = counts.npyramids ? "auto takes the pyramid" : "auto takes lorenzo";
     if (!strstr(sampled.predictor_reason, takes) || !strstr(a.predictor_reason, takes))
         fail_msg("\"%s\" does not say \"%s\"", sampled.predictor_reason, takes);
@@ -124,6 +140,22 @@ static void exact_archives_are_predicted(void **state) {
             if (s.n) assert_int_equal(sampled.workflow[CSZ_WORKFLOW_HUFFMAN].nbytes_predicted, 0);
             sample_free(&s);
         }
+}
+
+/* The compressor's quick sample may be wrong, as of noise that just fits 16 bits: the analysis says so. */
+static void a_wrong_choice_of_a_predictor_is_said(void **state) {
+    (void)state;
+    int nwrong = 0;
+    test_field s = sample_make(field_2d(CSZ_F32, 100, 200), NOISE, 3);
+    for (double bound = 1e-2; bound > 1e-5; bound /= 2)
+        for (int exact = 0; exact < 2; exact++) {
+            csz_options o = options_make(CSZ_BOUND_ABS, bound);
+            o.predictor = CSZ_PREDICTOR_AUTO;
+            const csz_analysis a = analysis_of(&s, &o, bound, exact);
+            nwrong += check_verdict(&a) && exact;
+        }
+    assert_true(nwrong > 0);
+    sample_free(&s);
 }
 
 static void check_reason(const test_field *s, double bound, int exact, const char *says) {
@@ -501,6 +533,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_sizes_are_those_of_the_archives),
         cmocka_unit_test(exact_archives_are_predicted),
+        cmocka_unit_test(a_wrong_choice_of_a_predictor_is_said),
         cmocka_unit_test(reasons_follow_what_was_chosen),
         cmocka_unit_test(predictions_come_close),
 #if !defined(CSZ_SANITIZED) /* many fields, all through the code of the test above */
