@@ -67,7 +67,8 @@ void csz_decode_tables_make(csz_decode_tables *tables, const csz_book *books) {
         for (uint32_t s = 0; s < n; s++) {
             uint32_t length = books[b].lengths[s];
             if (length == 0) continue;
-            uint16_t entry = (uint16_t)(length << 12 | (uint32_t)(deltas && s >= CSZ_DIRECT_N) << 8 | s);
+            const uint32_t is_bucket = deltas && s >= CSZ_DIRECT_N;
+            uint16_t entry = (uint16_t)(s << CSZ_ENTRY_SYMBOL_AT | is_bucket * CSZ_ENTRY_BUCKET | length);
             uint32_t first = (uint32_t)codes[s] << (limit - length), count = 1u << (limit - length);
             for (uint32_t i = 0; i < count; i++) tables->entry[b][first + i] = entry;
             used++;

@@ -67,7 +67,8 @@ static inline void csz_tile_plan_set_exponent(csz_tile_plan *plan, int exponent)
     csz_tile_plan_quantize(plan, plan->bound, plan->f64.has_fill, plan->f64.fill);
 }
 
-/* Encoder's view of a book: code << 8 | length; decoder's: length << 12 | is-bucket << 8 | symbol. */
+/* Encoder's view of a book: code << 8 | length; decoder's: symbol << 8 | is-bucket << 7 | length.  So the low
+ * 6 bits of a sum of four entries of the decoder are the sum of their lengths. */
 typedef struct csz_code_tables {
     uint32_t code[CSZ_NBOOKS][CSZ_SYMBOLS_MAX];
 } csz_code_tables;
@@ -75,6 +76,8 @@ typedef struct csz_code_tables {
 typedef struct csz_decode_tables {
     uint16_t entry[CSZ_NBOOKS][1 << CSZ_LENGTH_MAX];
 } csz_decode_tables;
+
+enum { CSZ_ENTRY_LENGTH = 63, CSZ_ENTRY_BUCKET = 128, CSZ_ENTRY_SYMBOL_AT = 8 };
 
 /* What one thread counts of a frame's sampled tiles, in parts to be added up. */
 typedef struct csz_tally {
@@ -121,8 +124,9 @@ typedef struct csz_tile_work {
     } value; /* in order of e */
     union {
         struct {
-            int16_t narrow[4]
-                          [CSZ_TILE_N];  /* class 0: quanta, then differences along x, y, z, in order of e */
+            /* class 0: quanta, then differences along x, y, z, in order of e; 256 bytes more apart than a
+             * multiple of 4,096, at which a load waits for a store to another array */
+            int16_t narrow[4][CSZ_TILE_N + 128];
             int64_t wide[2][CSZ_TILE_N]; /* other classes */
             int64_t code64[CSZ_TILE_N];  /* other classes: deltas in code order */
         };
@@ -134,8 +138,8 @@ typedef struct csz_tile_work {
     int16_t *code16; /* class 0: deltas in code order; own_code16, or where a tile is kept */
     _Alignas(64) int16_t own_code16[CSZ_TILE_N];
     uint8_t symbol[CSZ_TILE_N];
-    uint8_t digit[CSZ_TILE_N];
-    uint8_t valid[CSZ_TILE_N]; /* slow path: the element has a quantum */
+    uint16_t entry[CSZ_TILE_N]; /* decode: of the symbols, as the tables have them */
+    uint8_t valid[CSZ_TILE_N];  /* slow path: the element has a quantum */
     uint8_t bits[CSZ_BITS_NBYTES];
     uint32_t record[CSZ_RECORD_MAX_WORDS];
     uint32_t weight[CSZ_TILE_N];          /* of restored values, in order of e */

@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 typedef uint16_t csz_lanes8 __attribute__((vector_size(16)));
 
@@ -22,6 +25,30 @@ typedef uint8_t csz_bytes16 __attribute__((vector_size(16)));
 
 #define CSZ_EVEN16(a, b) CSZ_SHUFFLE16(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 #define CSZ_ODD16(a, b) CSZ_SHUFFLE16(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+
+/* Four pairs of 16-bit lanes. */
+typedef uint32_t csz_pairs4 __attribute__((vector_size(16)));
+typedef uint64_t csz_halves2 __attribute__((vector_size(16)));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define CSZ_SHUFFLE4(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CSZ_SHUFFLE4(a, b, ...) __builtin_shuffle(a, b, (csz_pairs4){__VA_ARGS__})
+#endif
+
+/* Two pairs from a and two from b, and back. */
+static inline csz_pairs4 csz_pairs4_load(const int16_t *a, const int16_t *b) {
+    uint64_t low, high;
+    memcpy(&low, a, sizeof low);
+    memcpy(&high, b, sizeof high);
+    return (csz_pairs4)(csz_halves2){low, high};
+}
+
+static inline void csz_pairs4_store(int16_t *a, int16_t *b, csz_pairs4 v) {
+    const uint64_t low = ((csz_halves2)v)[0], high = ((csz_halves2)v)[1];
+    memcpy(a, &low, sizeof low);
+    memcpy(b, &high, sizeof high);
+}
 
 static inline csz_lanes8 csz_lanes8_load(const int16_t *p) {
     csz_lanes8 v;
@@ -47,9 +74,17 @@ static inline csz_bytes16 csz_bytes16_pairs(csz_bytes16 a, csz_bytes16 b) {
     return CSZ_EVEN16(a, b) + CSZ_ODD16(a, b);
 }
 
-/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits: each byte keeps one bit, its own, and
- * eight bytes are added up. */
+/* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits.  x86-64 has an instruction for it,
+ * which no compiler finds; elsewhere each byte keeps one bit, its own, and eight bytes are added up. */
 static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
+#if defined(__SSE2__)
+    uint64_t mask = 0;
+    for (int i = 0; i < 4; i++) {
+        const __m128i bytes = _mm_packs_epi16((__m128i)v[2 * i], (__m128i)v[2 * i + 1]);
+        mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(bytes) << (16 * i);
+    }
+    return mask;
+#else
     const csz_bytes16 bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     csz_bytes16 own[4];
     for (int i = 0; i < 4; i++) own[i] = CSZ_EVEN16((csz_bytes16)v[2 * i], (csz_bytes16)v[2 * i + 1]) & bit;
@@ -59,6 +94,7 @@ static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
     uint8_t bytes[16];
     memcpy(bytes, &all, sizeof bytes);
     return csz_load_u64(bytes);
+#endif
 }
 
 static inline uint32_t csz_lanes8_sum(csz_lanes8 v) {

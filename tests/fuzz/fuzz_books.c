@@ -16,8 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
         for (int b = 0; b < CSZ_NBOOKS; b++) {
             FUZZ_CHECK(csz_lengths_valid(books[b].lengths, csz_book_size(b), csz_book_limit(b)));
             for (uint32_t i = 0; i < 1u << csz_book_limit(b); i++) {
-                uint32_t entry = tables.entry[b][i], symbol = entry & 255;
-                FUZZ_CHECK(symbol < csz_book_size(b) && books[b].lengths[symbol] == entry >> 12);
+                uint32_t entry = tables.entry[b][i], symbol = entry >> CSZ_ENTRY_SYMBOL_AT;
+                FUZZ_CHECK(symbol < csz_book_size(b) &&
+                           books[b].lengths[symbol] == (entry & CSZ_ENTRY_LENGTH));
             }
         }
         uint32_t n = csz_books_write(again, books);

@@ -110,7 +110,7 @@ static uint32_t NAME(exact_encode)(csz_tile_work *w, const csz_tile_plan *plan, 
 
     /* numbers in code order, and widths of groups of 2, 4 and 8 */
     U *code = w->exact.FIELD[3];
-    uint8_t *width[CSZ_EXACT_SIZES] = {w->symbol, w->digit, w->digit + CSZ_TILE_N / 4};
+    uint8_t *width[CSZ_EXACT_SIZES] = {w->symbol, w->symbol + CSZ_TILE_N / 2, w->symbol + 3 * CSZ_TILE_N / 4};
     uint16_t count[CSZ_EXACT_SIZES][CSZ_EXACT_WIDTHS] = {{0}};
     uint32_t bitmap[4] = {0}, n_empty = 0;
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {

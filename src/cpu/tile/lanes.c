@@ -9,48 +9,38 @@
 #include "cpu/bits.h"
 #include "cpu/vector.h"
 
-/* One look-up of a window whose top bits are next. */
-#define LOOK(ENTRY, WINDOW, LIMIT)                 \
-    do {                                           \
-        ENTRY = table[(WINDOW) >> (64 - (LIMIT))]; \
-        used = (ENTRY) >> 12;                      \
-        (WINDOW) <<= used;                         \
-        at[l] += used;                             \
-    } while (0)
+/* One look-up of a window whose top bits are next.  The symbol stays in its entry for now: loops over many
+ * take it from there, and a look-up needs fewer steps. */
+static inline uint32_t look_up(const uint16_t *table, uint64_t *window, uint32_t limit) {
+    const uint32_t entry = table[*window >> (64 - limit)];
+    *window <<= entry & CSZ_ENTRY_LENGTH;
+    return entry;
+}
 
 /*
  * Decodes 4 * nsteps symbols of each of CSZ_LANES_AT_ONCE lanes; one refill of the window serves four
- * symbols, as 4 x 12 <= 57.  Symbols of step i go to place[i] of the lane's symbols, in two halves: `half`
- * bytes there and `half` more at place[i] + gap. Returns the or of all entries, whose bit 8 tells of buckets.
+ * symbols, as 4 x 12 <= 57.  Entries of step i go to place[i] of the lane's, in two halves: two there and two
+ * more at place[i] + gap.
  */
-static inline uint32_t decode_symbols(const uint8_t *bits, const uint16_t *table, uint32_t limit,
-                                      csz_lane *lanes, uint8_t *symbols, uint32_t per_lane, uint32_t nsteps,
-                                      const uint8_t *place, uint32_t gap, int alternate) {
-    uint32_t at[CSZ_LANES_AT_ONCE], any = 0, used;
+static inline void decode_symbols(const uint8_t *bits, const uint16_t *table, uint32_t limit, csz_lane *lanes,
+                                  uint16_t *entries, uint32_t per_lane, uint32_t nsteps, const uint8_t *place,
+                                  uint32_t gap, int alternate) {
+    uint32_t at[CSZ_LANES_AT_ONCE];
     for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) at[l] = lanes[l].at;
     for (uint32_t i = 0; i < nsteps; i++) {
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) {
             uint64_t window = csz_bits_peek(bits, at[l]);
-            uint32_t e0, e1, e2, e3;
-            LOOK(e0, window, limit);
-            LOOK(e1, window, limit);
-            LOOK(e2, window, limit);
-            LOOK(e3, window, limit);
-            any |= e0 | e1 | e2 | e3;
-            uint8_t *s = symbols + l * per_lane + place[i];
-            s[0] = (uint8_t)e0;
-            if (alternate) {
-                s[gap] = (uint8_t)e1;
-                s[1] = (uint8_t)e2;
-            } else {
-                s[1] = (uint8_t)e1;
-                s[gap] = (uint8_t)e2;
-            }
-            s[gap + 1] = (uint8_t)e3;
+            const uint32_t e0 = look_up(table, &window, limit), e1 = look_up(table, &window, limit),
+                           e2 = look_up(table, &window, limit), e3 = look_up(table, &window, limit);
+            at[l] += (e0 + e1 + e2 + e3) & CSZ_ENTRY_LENGTH;
+            uint16_t *s = entries + l * per_lane + place[i];
+            s[0] = (uint16_t)e0;
+            s[alternate ? gap : 1] = (uint16_t)e1;
+            s[alternate ? 1 : gap] = (uint16_t)e2;
+            s[gap + 1] = (uint16_t)e3;
         }
     }
     for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) lanes[l].at = at[l];
-    return any;
 }
 
 /* Where each step of four symbols goes, for the units of one lane. */
@@ -68,31 +58,36 @@ static inline uint16_t take_raw(uint64_t *window, uint32_t n) {
     return raw;
 }
 
-/* How many raw bits stand behind symbols of 16-bit deltas; returns 0 if none do.  n is a multiple of 16. */
-static uint32_t raw_lengths(uint8_t *restrict nraw, const uint8_t *restrict s, uint32_t n) {
-    uint8_t any = 0;
+/* How many raw bits stand behind the symbols of 16-bit deltas.  n is a multiple of 16. */
+static void raw_lengths(uint8_t *restrict nraw, const uint16_t *restrict entry, uint32_t n) {
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
-        const uint8_t is_direct = s[i] < CSZ_DIRECT_N;
-        nraw[i] = (uint8_t)((((s[i] - CSZ_DIRECT_N) >> 2) + 3) & (is_direct - 1));
-        any |= nraw[i];
+        const uint16_t t = (uint16_t)((entry[i] >> CSZ_ENTRY_SYMBOL_AT) - CSZ_DIRECT_N),
+                       is_bucket = (uint16_t)(0 - (entry[i] / CSZ_ENTRY_BUCKET & 1));
+        nraw[i] = (uint8_t)(((t >> 2) + 3) & is_bucket);
     }
-    return any;
 }
 
 /* 16-bit deltas of symbols and raw bits.  Kept out of line: only as a function of plain pointers does every
  * compiler vectorise it.  n is a multiple of 16. */
-static __attribute__((noinline)) void set_deltas(int16_t *restrict code, const uint8_t *restrict s,
+static __attribute__((noinline)) void set_deltas(int16_t *restrict code, const uint16_t *restrict entry,
                                                  const uint16_t *restrict raw, uint32_t n) {
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
-        const uint32_t t = (uint32_t)s[i] - CSZ_DIRECT_N, is_bucket = 0u - (uint32_t)(s[i] >= CSZ_DIRECT_N),
+        const uint32_t s = (uint32_t)entry[i] >> CSZ_ENTRY_SYMBOL_AT, t = s - CSZ_DIRECT_N,
+                       is_bucket = 0u - (uint32_t)(s >= CSZ_DIRECT_N),
                        u = ((4 | (t & 3)) << (((t >> 2) + 3) & 15)) + raw[i] + 64,
-                       bucket = (u >> 1) ^ (0u - (u & 1)), direct = (uint32_t)s[i] - CSZ_DIRECT_HALF;
+                       bucket = (u >> 1) ^ (0u - (u & 1)), direct = s - CSZ_DIRECT_HALF;
         code[i] = (int16_t)(uint16_t)((bucket & is_bucket) | (direct & ~is_bucket));
     }
 }
 
-static void set_direct(int16_t *restrict code, const uint8_t *restrict s, uint32_t n) {
-    for (uint32_t i = 0; i < n / 16 * 16; i++) code[i] = (int16_t)(s[i] - CSZ_DIRECT_HALF);
+/* The same of symbols that are no buckets; returns not 0 if some are. */
+static uint32_t set_direct(int16_t *restrict code, const uint16_t *restrict entry, uint32_t n) {
+    uint16_t any = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        code[i] = (int16_t)((entry[i] >> CSZ_ENTRY_SYMBOL_AT) - CSZ_DIRECT_HALF);
+        any |= entry[i];
+    }
+    return any & CSZ_ENTRY_BUCKET;
 }
 
 /* ---- modes ---- */
@@ -104,36 +99,35 @@ static int used_up(const csz_lane_set *set) {
 }
 
 /*
- * Symbols of the lanes of the set into digit[], lane after lane, four lanes at a time. A last group of
+ * Symbols of the lanes of the set into entry[], lane after lane, four lanes at a time. A last group of
  * fewer lanes repeats its first one; those symbols go to unused places behind the others.
  */
-static uint32_t decode_all_symbols(csz_tile_work *w, const uint16_t *table, csz_lane_set *set, int mode) {
-    uint32_t any = 0, per_lane = mode == CSZ_MODE_S ? 64 : mode == CSZ_MODE_P || mode == CSZ_MODE_Q ? 32 : 16;
+static void decode_all_symbols(csz_tile_work *w, const uint16_t *table, csz_lane_set *set, int mode) {
+    const uint32_t per_lane = mode == CSZ_MODE_S ? 64 : mode == CSZ_MODE_P || mode == CSZ_MODE_Q ? 32 : 16;
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
         csz_lane group[CSZ_LANES_AT_ONCE];
         uint32_t n = set->n - i < CSZ_LANES_AT_ONCE ? set->n - i : CSZ_LANES_AT_ONCE;
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) group[l] = set->lanes[l < n ? i + l : i];
-        uint8_t *out = w->digit + i * per_lane;
+        uint16_t *out = w->entry + i * per_lane;
         switch (mode) {
-        case CSZ_MODE_S: any |= decode_symbols(w->bits, table, 12, group, out, 64, 16, place_s, 16, 1); break;
-        case CSZ_MODE_P: any |= decode_symbols(w->bits, table, 12, group, out, 32, 8, place_p, 8, 0); break;
-        case CSZ_MODE_Q: any |= decode_symbols(w->bits, table, 12, group, out, 32, 8, place_q, 4, 0); break;
-        default: any |= decode_symbols(w->bits, table, 12, group, out, 16, 4, place_m, 2, 0); break;
+        case CSZ_MODE_S: decode_symbols(w->bits, table, 12, group, out, 64, 16, place_s, 16, 1); break;
+        case CSZ_MODE_P: decode_symbols(w->bits, table, 12, group, out, 32, 8, place_p, 8, 0); break;
+        case CSZ_MODE_Q: decode_symbols(w->bits, table, 12, group, out, 32, 8, place_q, 4, 0); break;
+        default: decode_symbols(w->bits, table, 12, group, out, 16, 4, place_m, 2, 0); break;
         }
         for (uint32_t l = 0; l < n; l++) set->lanes[i + l].at = group[l].at;
     }
-    return any;
 }
 
 /*
  * Raw bits of a unit's 32 symbols, in the order of mode S, and its codes. Direct symbols read 0 bits
  * instead of taking a branch: most units mix both kinds.
  */
-static void decode_unit_raw(const uint8_t *bits, csz_lane *in, const uint8_t *s, int16_t *code) {
+static void decode_unit_raw(const uint8_t *bits, csz_lane *in, const uint16_t *entry, int16_t *code) {
     uint8_t nraw[32];
     uint16_t raw[32];
-    if (!raw_lengths(nraw, s, 32) || in->at > in->end)
-        return; /* the latter is malformed: the caller sees it */
+    if (in->at > in->end) return; /* malformed: the caller sees it */
+    raw_lengths(nraw, entry, 32);
     uint32_t at = in->at;
     for (uint32_t b = 0; b < 16; b += 2) {
         const uint32_t n[4] = {nraw[b], nraw[b + 16], nraw[b + 1], nraw[b + 17]};
@@ -145,17 +139,17 @@ static void decode_unit_raw(const uint8_t *bits, csz_lane *in, const uint8_t *s,
         at += n[0] + n[1] + n[2] + n[3];
     }
     in->at = at;
-    set_deltas(code, s, raw, 32);
+    set_deltas(code, entry, raw, 32);
 }
 
 static int decode_s(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set) {
-    uint32_t any = decode_all_symbols(w, t->entry[CSZ_BOOK_S], set, CSZ_MODE_S);
+    decode_all_symbols(w, t->entry[CSZ_BOOK_S], set, CSZ_MODE_S);
     for (uint32_t i = 0; i < set->n; i++) {
-        const uint8_t *s = w->digit + i * 64;
-        int16_t *code = w->code16 + set->number[i] * 64;
-        set_direct(code, s, 64);
-        for (uint32_t unit = 0; any & 256 && unit < 64; unit += 32)
-            decode_unit_raw(w->bits, &set->lanes[i], s + unit, code + unit);
+        for (uint32_t unit = 0; unit < 64; unit += 32) {
+            const uint16_t *entry = w->entry + i * 64 + unit;
+            int16_t *code = w->code16 + set->number[i] * 64 + unit;
+            if (set_direct(code, entry, 32)) decode_unit_raw(w->bits, &set->lanes[i], entry, code);
+        }
     }
     return used_up(set);
 }
@@ -168,9 +162,22 @@ enum { ESCAPES_MAX = 128 }; /* of a csz_lane */
 typedef struct escape_group {
     uint64_t mask[CSZ_LANES_AT_ONCE][2];
     uint32_t n[CSZ_LANES_AT_ONCE];
-    uint32_t has_buckets[CSZ_LANES_AT_ONCE];
-    uint8_t symbol[CSZ_LANES_AT_ONCE][ESCAPES_MAX];
+    uint16_t entry[CSZ_LANES_AT_ONCE][ESCAPES_MAX];
 } escape_group;
+
+/* Symbols i to i + 3 of a lane's escapes, of which those below n count: returns by how many bits it advances.
+ */
+static inline uint32_t decode_four(const uint8_t *bits, const uint16_t *table, uint32_t at, uint16_t *entry,
+                                   uint32_t i, uint32_t n, int all_count) {
+    uint64_t window = csz_bits_peek(bits, at);
+    uint32_t sum = 0;
+    for (uint32_t k = i; k < i + 4; k++) {
+        const uint32_t e = look_up(table, &window, 11);
+        entry[k] = (uint16_t)e;
+        sum += all_count || k < n ? e : 0;
+    }
+    return sum & CSZ_ENTRY_LENGTH;
+}
 
 /*
  * Symbols of the escapes of CSZ_LANES_AT_ONCE lanes, four a step. All lanes take as many steps as the
@@ -178,38 +185,31 @@ typedef struct escape_group {
  */
 static void decode_escape_symbols(const uint8_t *bits, const uint16_t *table, csz_lane *lanes,
                                   escape_group *group) {
-    uint32_t at[CSZ_LANES_AT_ONCE], any[CSZ_LANES_AT_ONCE] = {0}, most = 0;
+    uint32_t at[CSZ_LANES_AT_ONCE], most = 0, least = ESCAPES_MAX, i = 0;
     for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) {
         at[l] = lanes[l].at;
         most = group->n[l] > most ? group->n[l] : most;
+        least = group->n[l] < least ? group->n[l] : least;
     }
-    for (uint32_t i = 0; i < most; i += 4) {
-        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) {
-            const uint32_t n = group->n[l];
-            uint64_t window = csz_bits_peek(bits, at[l]);
-            for (uint32_t k = i; k < i + 4; k++) {
-                const uint32_t e = table[window >> (64 - 11)], own = k < n ? e : 0;
-                window <<= e >> 12;
-                at[l] += own >> 12;
-                any[l] |= own;
-                group->symbol[l][k] = (uint8_t)e;
-            }
-        }
+    for (; i + 4 <= least; i += 4) {
+        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++)
+            at[l] += decode_four(bits, table, at[l], group->entry[l], i, 0, 1);
     }
-    for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) {
-        lanes[l].at = at[l];
-        group->has_buckets[l] = any[l] & 256;
+    for (; i < most; i += 4) {
+        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++)
+            at[l] += decode_four(bits, table, at[l], group->entry[l], i, group->n[l], 0);
     }
+    for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) lanes[l].at = at[l];
 }
 
-/* Deltas of a lane's escapes. */
-static void decode_escape_raw(int16_t *delta, const uint8_t *bits, csz_lane *in, const uint8_t *symbol,
+/* Deltas of a lane's escapes, some of which are buckets. */
+static void decode_escape_raw(int16_t *delta, const uint8_t *bits, csz_lane *in, const uint16_t *entry,
                               uint32_t n) {
     const uint32_t n16 = (n + 15) & ~15u;
     uint8_t nraw[ESCAPES_MAX];
     uint16_t raw[ESCAPES_MAX];
     if (in->at > in->end) return; /* malformed: the caller sees it */
-    raw_lengths(nraw, symbol, n16);
+    raw_lengths(nraw, entry, n16);
     memset(nraw + n, 0, n16 - n);
     uint32_t at = in->at;
     for (uint32_t i = 0; i < n; i += 4) {
@@ -221,7 +221,7 @@ static void decode_escape_raw(int16_t *delta, const uint8_t *bits, csz_lane *in,
     }
     in->at = at;
     memset(raw + (n + 3) / 4 * 4, 0, (n16 - (n + 3) / 4 * 4) * sizeof *raw);
-    set_deltas(delta, symbol, raw, n16);
+    set_deltas(delta, entry, raw, n16);
 }
 
 /* Escapes of lanes i and up, CSZ_LANES_AT_ONCE of them, replace the codes that group->mask marks; a lane has
@@ -239,10 +239,8 @@ static void decode_escapes(csz_tile_work *w, const uint16_t *table, csz_lane_set
     decode_escape_symbols(w->bits, table, lanes, group);
     for (uint32_t l = 0; l < nlanes; l++) {
         int16_t delta[ESCAPES_MAX], *next = delta;
-        if (group->has_buckets[l])
-            decode_escape_raw(delta, w->bits, &lanes[l], group->symbol[l], group->n[l]);
-        else
-            set_direct(delta, group->symbol[l], (group->n[l] + 15) & ~15u);
+        if (set_direct(delta, group->entry[l], (group->n[l] + 15) & ~15u))
+            decode_escape_raw(delta, w->bits, &lanes[l], group->entry[l], group->n[l]);
         for (uint32_t k = 0; k < nmasks; k++) {
             int16_t *code = w->code16 + (set->number[i + l] * nmasks + k) * 64;
             for (uint64_t m = group->mask[l][k]; m; m &= m - 1) code[__builtin_ctzll(m)] = *next++;
@@ -258,24 +256,38 @@ static uint64_t mask_of_code(const int16_t *code, uint16_t wanted) {
     return csz_lanes8_mask(is_wanted);
 }
 
-/* Codes of a lane from its digits s, and where its escapes are. */
-static inline void open_lane(csz_tile_work *w, uint32_t number, const uint8_t *restrict s, int mode,
+/* Codes of the two symbols of mode Q whose entries stand four times each in v: products move each of the four
+ * digits, two bits, to the top. */
+static inline void open_two(int16_t *code, csz_lanes8 v) {
+    const csz_lanes8 up = {64, 16, 4, 1, 64, 16, 4, 1};
+    csz_lanes8_store(code, (v * up >> 14) - 1);
+}
+
+/* Codes of a lane from its symbols, and where its escapes are. */
+static inline void open_lane(csz_tile_work *w, uint32_t number, const uint16_t *restrict entry, int mode,
                              uint64_t mask[2]) {
     int16_t *restrict code = w->code16 + number * (mode == CSZ_MODE_P ? 64 : 128);
     if (mode == CSZ_MODE_P) {
         for (uint32_t k = 0; k < 32; k++) {
-            code[2 * k] = (int16_t)((s[k] & 15) - 7);
-            code[2 * k + 1] = (int16_t)((s[k] >> 4) - 7);
+            code[2 * k] = (int16_t)((entry[k] >> CSZ_ENTRY_SYMBOL_AT & 15) - 7);
+            code[2 * k + 1] = (int16_t)((entry[k] >> (CSZ_ENTRY_SYMBOL_AT + 4)) - 7);
         }
         mask[0] = mask_of_code(code, 15 - 7);
     } else if (mode == CSZ_MODE_Q) {
-        for (uint32_t k = 0; k < 32; k++) {
-            for (uint32_t j = 0; j < 4; j++) code[4 * k + j] = (int16_t)(((s[k] >> (2 * j)) & 3) - 1);
+        for (uint32_t k = 0; k < 32; k += 8) {
+            csz_lanes8 v;
+            memcpy(&v, entry + k, sizeof v);
+            open_two(code + 4 * k, CSZ_SHUFFLE8(v, v, 0, 0, 0, 0, 1, 1, 1, 1));
+            open_two(code + 4 * k + 8, CSZ_SHUFFLE8(v, v, 2, 2, 2, 2, 3, 3, 3, 3));
+            open_two(code + 4 * k + 16, CSZ_SHUFFLE8(v, v, 4, 4, 4, 4, 5, 5, 5, 5));
+            open_two(code + 4 * k + 24, CSZ_SHUFFLE8(v, v, 6, 6, 6, 6, 7, 7, 7, 7));
         }
         for (uint32_t k = 0; k < 2; k++) mask[k] = mask_of_code(code + 64 * k, 3 - 1);
     } else {
+        uint8_t symbol[16];
         csz_lane_clear(w, number, 4);
-        for (uint32_t k = 0; k < 2; k++) mask[k] = csz_load_u64(s + 8 * k);
+        for (uint32_t k = 0; k < 16; k++) symbol[k] = (uint8_t)(entry[k] >> CSZ_ENTRY_SYMBOL_AT);
+        for (uint32_t k = 0; k < 2; k++) mask[k] = csz_load_u64(symbol + 8 * k);
     }
 }
 
@@ -287,7 +299,7 @@ static inline int decode_vector(csz_tile_work *w, const csz_decode_tables *t, cs
     decode_all_symbols(w, t->entry[book], set, mode);
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++)
-            open_lane(w, set->number[i + l], w->digit + (i + l) * per_lane, mode, group.mask[l]);
+            open_lane(w, set->number[i + l], w->entry + (i + l) * per_lane, mode, group.mask[l]);
         decode_escapes(w, t->entry[book + 1], set, i, &group, nmasks);
     }
     return used_up(set);
@@ -308,8 +320,8 @@ static int decode_wide(csz_tile_work *w, const csz_decode_tables *t, csz_lane_se
         for (uint32_t k = 0; k < 64; k++) {
             if (in->at > in->end) return 0;
             uint32_t entry = t->entry[CSZ_BOOK_W][csz_bits_peek(w->bits, in->at) >> (64 - 12)];
-            in->at += entry >> 12;
-            symbol[k] = (uint8_t)entry;
+            in->at += entry & CSZ_ENTRY_LENGTH;
+            symbol[k] = (uint8_t)(entry >> CSZ_ENTRY_SYMBOL_AT);
         }
         for (uint32_t k = 0; k < 64; k++) {
             if (in->at > in->end) return 0;
@@ -339,12 +351,13 @@ static int decode_runs(csz_tile_work *w, const csz_decode_tables *t, csz_lane_se
                 run = (uint32_t)csz_bits_get_long(w->bits, &in->at, 7) + 1;
             } else {
                 uint32_t entry = t->entry[CSZ_BOOK_RV][csz_bits_peek(w->bits, in->at) >> (64 - 12)];
-                in->at += entry >> 12;
-                uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(entry & 255));
-                d = csz_symbol_delta(entry & 255, raw);
+                in->at += entry & CSZ_ENTRY_LENGTH;
+                const uint32_t symbol = entry >> CSZ_ENTRY_SYMBOL_AT;
+                uint64_t raw = csz_bits_get_long(w->bits, &in->at, csz_symbol_nraw(symbol));
+                d = csz_symbol_delta(symbol, raw);
                 entry = t->entry[CSZ_BOOK_RL][csz_bits_peek(w->bits, in->at) >> (64 - 11)];
-                in->at += entry >> 12;
-                run = (entry & 255) + 1;
+                in->at += entry & CSZ_ENTRY_LENGTH;
+                run = (entry >> CSZ_ENTRY_SYMBOL_AT) + 1;
             }
             if (run > 128 - k) return 0;
             for (; run > 0; run--) set_code(w, set->number[i] * 128u + k++, d);
