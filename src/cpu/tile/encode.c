@@ -10,6 +10,7 @@
 #include "cpu/exact.h"
 #include "cpu/symbols.h"
 #include "cpu/tail.h"
+#include "cpu/vector.h"
 
 /* Place of the i-th written symbol of a unit in symbol[], for the modes of several deltas a symbol. */
 static const uint8_t written[][16] = {
@@ -261,20 +262,30 @@ static uint32_t put_record(csz_tile_work *w, const csz_tile_plan *plan, const cs
     return at == 1 && mode == CSZ_MODE_CONSTANT ? 0 : at;
 }
 
+/* Places of the nonzero deltas of a pair of units, which has some, as a mask. */
+static uint64_t nonzero_mask(const csz_tile_work *w, uint32_t pair) {
+    csz_lanes8 is_zero[8];
+    for (uint32_t i = 0; i < 8; i++)
+        is_zero[i] = (csz_lanes8)(csz_lanes8_load(w->code16 + 64 * pair + 8 * i) == 0);
+    return ~csz_lanes8_mask(is_zero);
+}
+
 /* Words of the sparse record up to its tail; 0 if the tile has none. */
 static uint32_t measure_sparse(const csz_tile_work *w, uint32_t *width) {
     const uint32_t n = w->statistics.n_nonzero;
     if (w->klass || n == 0 || n > CSZ_SPARSE_MAX || w->base < INT16_MIN || w->base > INT16_MAX) return 0;
-    uint32_t last = 0, seen = 0;
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-        if (!w->statistics.unit_nonzero[unit]) continue;
-        for (uint32_t i = unit * 32; i < unit * 32 + 32; i++) {
-            if (w->code16[i] == 0) continue;
-            seen |= csz_sparse_number(w->code16[i]);
-            last = i;
+    uint32_t last = 0;
+    uint16_t largest = 0; /* csz_zigzag of the deltas, which is 0 for 0 alone */
+    for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
+        if (csz_lane_is_empty(w, pair, 2)) continue;
+        for (uint32_t i = 64 * pair; i < 64 * pair + 64; i++) {
+            const uint16_t u = (uint16_t)((uint16_t)w->code16[i] << 1 ^ w->code16[i] >> 15);
+            largest = u > largest ? u : largest;
         }
+        last = pair;
     }
-    *width = seen ? (uint32_t)csz_log2_u32(seen) + 1 : 1;
+    last = 64 * last + 63 - (uint32_t)__builtin_clzll(nonzero_mask(w, last));
+    *width = largest > 1 ? (uint32_t)csz_log2_u32(largest - 1u) + 1 : 1;
     return csz_sparse_nwords(csz_sparse_nbits(n, last, *width, w->base != 0));
 }
 
@@ -284,11 +295,10 @@ static uint32_t put_sparse(csz_tile_work *w, const csz_tile_plan *plan, const cs
     const uint32_t n = w->statistics.n_nonzero, low = csz_sparse_low_nbits(n), has_tail = w->n_special != 0;
     uint16_t position[CSZ_SPARSE_MAX];
     uint32_t count = 0, at = 1 + has_tail;
-    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {
-        if (!w->statistics.unit_nonzero[unit]) continue;
-        for (uint32_t i = unit * 32; i < unit * 32 + 32; i++) {
-            if (w->code16[i]) position[count++] = (uint16_t)i;
-        }
+    for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
+        if (csz_lane_is_empty(w, pair, 2)) continue;
+        for (uint64_t mask = nonzero_mask(w, pair); mask; mask &= mask - 1)
+            position[count++] = (uint16_t)(64 * pair + (uint32_t)__builtin_ctzll(mask));
     }
     csz_bit_writer out = {0, 0, w->bits, 0};
     csz_bits_put(&out, width - 1, 4);
