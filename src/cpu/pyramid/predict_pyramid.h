@@ -36,8 +36,8 @@ typedef struct csz_levels {
 typedef struct csz_pyramid_work csz_pyramid_work;
 
 /* What to make of a tile beside its codes by place and its exceptions: its codes in code16, its part of the
- * restored lattice. */
-enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2 };
+ * restored lattice.  CSZ_SAME_TILE: it is that of the last call, with another tuning. */
+enum { CSZ_WANT_CODES = 1, CSZ_WANT_RESTORED = 2, CSZ_SAME_TILE = 4 };
 
 csz_pyramid_work *csz_pyramid_work_new(void);
 uint64_t csz_pyramid_work_nbytes(void);

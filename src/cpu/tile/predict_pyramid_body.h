@@ -92,7 +92,7 @@ static void NAME(load_values)(FLOAT *value, const class_layout *l, const csz_lev
  * which neighbours there are. */
 typedef struct NAME(way) {
     const FLOAT *b;
-    size_t step;
+    ptrdiff_t step;
     uint32_t reach;
 } NAME(way);
 
@@ -215,6 +215,26 @@ static inline void NAME(predict_few)(FLOAT *out, FLOAT (*room)[PLANE_MAX], const
         NAME(mean)(out, room[0], room[1], room[2], 3, stride, n);
 }
 
+/* The same where each dim lacks one of its two far neighbours: (-1, 6, 3)/8 is (3, 6, -1)/8 from the other
+ * side.  Inlined for each number of dims. */
+static inline __attribute__((always_inline)) void
+NAME(predict_inside)(FLOAT *restrict out, const NAME(way) * ways, int nways, size_t stride, uint32_t n) {
+    const FLOAT *b[3] = {NULL, NULL, NULL};
+    ptrdiff_t step[3] = {0, 0, 0};
+    for (int i = 0; i < nways; i++) {
+        b[i] = ways[i].reach == 3 ? ways[i].b : ways[i].b + ways[i].step;
+        step[i] = ways[i].reach == 3 ? ways[i].step : -ways[i].step;
+    }
+    for (size_t k = 0; k < n * stride; k += stride) {
+        FLOAT r[3] = {0, 0, 0};
+        for (int i = 0; i < nways; i++)
+            r[i] = NAME(csz_interpolate)(3, (b[i] - step[i])[k], b[i][k], (b[i] + step[i])[k], 0);
+        out[k] = NAME(csz_prediction)(nways == 1   ? r[0]
+                                      : nways == 2 ? NAME(csz_mean2)(r[0], r[1])
+                                                   : NAME(csz_mean3)(r[0], r[1], r[2]));
+    }
+}
+
 /* Where x, and where y, do not count beside another dim, for the places of a plane. */
 static void NAME(make_ends)(csz_pyramid_work *p, const class_layout *l) {
     const uint32_t key[6] = {l->first[0][2], l->end[0][2], l->first[0][1],
@@ -230,30 +250,42 @@ static void NAME(make_ends)(csz_pyramid_work *p, const class_layout *l) {
     }
 }
 
+/* n elements that all lack the same neighbours, stride apart. */
+static void NAME(predict_line)(FLOAT *out, FLOAT (*room)[PLANE_MAX], const NAME(way) * ways, int nways,
+                               size_t stride, uint32_t n) {
+    int is_inside = 1;
+    for (int i = 0; i < nways; i++) is_inside &= ways[i].reach == 3 || ways[i].reach == 6;
+    if (!is_inside)
+        NAME(predict_few)(out, room, ways, nways, stride, n);
+    else if (nways == 1)
+        NAME(predict_inside)(out, ways, 1, stride, n);
+    else if (nways == 2)
+        NAME(predict_inside)(out, ways, 2, stride, n);
+    else
+        NAME(predict_inside)(out, ways, 3, stride, n);
+}
+
 /* Elements of a class from lo to before hi that all lack the same neighbours, row by row, as a column through
- * rows and planes, or as one through planes. */
-static void NAME(predict_box)(FLOAT *out, csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                              uint32_t klass, const uint32_t *lo, const uint32_t *hi) {
-    const int from_coarser = (klass & (klass - 1)) == 0;
-    const uint32_t along = csz_tuning_dims(level->tuning, klass), nz = hi[0] - lo[0], ny = hi[1] - lo[1],
-                   nx = hi[2] - lo[2], *pitch = l->pitch,
+ * rows and planes, or as one through planes.  reach: along each dim. */
+static void NAME(predict_box)(FLOAT *out, csz_pyramid_work *p, const class_layout *l, uint32_t klass,
+                              uint32_t along, const uint32_t *lo, const uint32_t *hi, const uint32_t *reach) {
+    const uint32_t nz = hi[0] - lo[0], ny = hi[1] - lo[1], nx = hi[2] - lo[2], *pitch = l->pitch,
                    place = l->origin + lo[0] * pitch[0] + lo[1] * pitch[1] + lo[2];
     NAME(way) ways[3];
     int nways = 0;
     for (int i = 0; i < 3; i++) {
         const uint32_t bit = 4u >> i;
         if (along & bit)
-            ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + place, pitch[i],
-                                        reach_at(l, level, i, lo[i], from_coarser)};
+            ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + place, pitch[i], reach[i]};
     }
     out += place;
     if (nx == 1 && ny == 1) {
-        NAME(predict_few)(out, p->room.FIELD, ways, nways, pitch[0], nz);
+        NAME(predict_line)(out, p->room.FIELD, ways, nways, pitch[0], nz);
     } else if (nx == 1) {
-        NAME(predict_few)(out, p->room.FIELD, ways, nways, pitch[1], (nz - 1) * (pitch[0] / pitch[1]) + ny);
+        NAME(predict_line)(out, p->room.FIELD, ways, nways, pitch[1], (nz - 1) * (pitch[0] / pitch[1]) + ny);
     } else {
         for (uint32_t z = 0; z < nz; z++, out += pitch[0]) {
-            NAME(predict_few)(out, p->room.FIELD, ways, nways, 1, (ny - 1) * pitch[1] + nx);
+            NAME(predict_line)(out, p->room.FIELD, ways, nways, 1, (ny - 1) * pitch[1] + nx);
             for (int i = 0; i < nways; i++) ways[i].b += pitch[0];
         }
     }
@@ -305,17 +337,18 @@ static void NAME(predict_class)(FLOAT *out, csz_pyramid_work *p, const class_lay
                    *end = l->end[from_coarser], nplaces = whole_vectors((n[1] - 1) * l->pitch[1] + n[2]);
     for (uint32_t z = 0; z < n[0]; z++) NAME(predict_plane)
     (out, p, l, klass, along & 4 && (z < first[0] || z >= end[0]) ? along & 3 : along, is_linear, z, nplaces);
-    uint32_t lo[3], hi[3], at[3];
+    uint32_t lo[3], hi[3], at[3], reach[3];
     few_indices few[3];
-    for (int i = 0; i < 3; i++) few_find(&few[i], along & 4u >> i, first[i], end[i], n[i]);
+    for (int i = 0; i < 3; i++) few_find(&few[i], l, level, i, (along & 4u >> i) != 0, from_coarser, n[i]);
     for (at[0] = 0; at[0] < few[0].n; at[0]++) {
         for (at[1] = 0; at[1] < few[1].n; at[1]++) {
             for (at[2] = 0; at[2] < few[2].n; at[2]++) {
                 for (int i = 0; i < 3; i++) {
                     lo[i] = few[i].at[at[i]];
                     hi[i] = along & 4u >> i ? lo[i] + 1 : n[i];
+                    reach[i] = few[i].reach[at[i]];
                 }
-                NAME(predict_box)(out, p, l, level, klass, lo, hi);
+                NAME(predict_box)(out, p, l, klass, along, lo, hi, reach);
             }
         }
     }
@@ -334,32 +367,33 @@ static inline BITS NAME(weighed)(BITS bits, uint32_t weight) {
 
 /*
  * Quantizes n places; *hash gains their part of the checksum.  Places of weight 0 take their prediction and
- * have the code 0.  Returns 0 if some value has no code, or an error as large as the bound, which only
- * quantize_exactly judges.  Kept out of line: only as functions of plain pointers does every compiler
- * vectorise these.
+ * have the code 0, as if it were their value.  Returns 0 if some value has no code, or an error as large as
+ * the bound, which only quantize_exactly judges.  Kept out of line: only as functions of plain pointers does
+ * every compiler vectorise these.
  */
 static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restored, int16_t *restrict code,
                                                          const FLOAT *restrict v, const FLOAT *restrict p,
                                                          const uint32_t *restrict weight, uint32_t n,
                                                          const NAME(csz_quantizer) * q, FLOAT bound,
                                                          uint32_t *hash) {
-    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+    const BITS sign = (BITS)1 << (sizeof(BITS) * 8 - 1), most = NAME(csz_bits)(bound),
+               limit = NAME(csz_bits)((FLOAT)CSZ_CODE_LIMIT) + 1;
     const FLOAT inverse = q->inverse, step = q->step;
-    BITS bad = 0, sum = 0;
+    BITS below = sign, minus_zeros = 0, sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
-        const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
+        const FLOAT own = NAME(either)((BITS)0 - (BITS)(weight[i] != 0), v[i], p[i]),
+                    m = (own - p[i]) * inverse + MAGIC, k = m - MAGIC,
                     r = NAME(csz_pyramid_restore)(p[i], k, step);
-        const BITS own = (BITS)0 - (BITS)(weight[i] != 0);
-        const BITS good = (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
-                          (BITS)(NAME(csz_size)(v[i] - r) < bound) &
-                          (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
-        bad |= own & (good ^ 1);
-        code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & own);
-        restored[i] = NAME(either)(own, r, p[i]);
+        /* bits of magnitudes order like these, NaN above all: a difference is negative where one is below */
+        below &=
+            (NAME(csz_bits)(NAME(csz_size)(own - r)) - most) & (NAME(csz_bits)(NAME(csz_size)(k)) - limit);
+        minus_zeros |= (BITS)(NAME(csz_bits)(own) == sign);
+        code[i] = (int16_t)(uint16_t)(NAME(csz_bits)(m) - MAGIC_BITS);
+        restored[i] = r;
         sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
     }
     *hash += (uint32_t)sum;
-    return bad == 0;
+    return below && !minus_zeros;
 }
 
 /* The same for any values; the checksum leaves out those without a code, and refused[] names them. */
@@ -752,8 +786,10 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     const int is_pointwise = level->plan.is_pointwise;
     int has_cleared = 0;
     NAME(make_ends)(p, &l);
-    NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
-    NAME(load_values)(p->value.FIELD, &l, level, box, g->rank);
+    if (!(wanted & CSZ_SAME_TILE)) {
+        NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
+        NAME(load_values)(p->value.FIELD, &l, level, box, g->rank);
+    }
     if (order != &p->order[0]) memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
     for (int i = 0; i < 1 << g->rank; i++) {
         const uint32_t klass = (uint32_t)csz_class_at(g->rank, i);

@@ -10,6 +10,7 @@
 #include "cpu/pyramid/predict_pyramid.h"
 #include "cpu/pyramid/pyramid_work.h"
 #include "cpu/tail.h"
+#include "cpu/vector.h"
 
 /* Halved extents of a tile; 1 for a dim that the field lacks. */
 static uint32_t half_extent(const csz_geometry *g, int dim) {
@@ -105,33 +106,24 @@ static const code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, co
 /* The loops over places of a plane go on to a multiple of 16. */
 static uint32_t whole_vectors(uint32_t n) { return (n + 15) & ~15u; }
 
-/* Two pairs of codes as one row of four, and back.  memcpy, as rows are not aligned. */
-static inline void join_pairs(int16_t *row, const int16_t *low, const int16_t *high) {
-    memcpy(row, low, 2 * sizeof *row);
-    memcpy(row + 2, high, 2 * sizeof *row);
-}
-static inline void split_pairs(int16_t *low, int16_t *high, const int16_t *row) {
-    memcpy(low, row, 2 * sizeof *row);
-    memcpy(high, row + 2, 2 * sizeof *row);
-}
-
-/* Codes between their own order and that of places. */
+/* Codes between their own order and that of places.  Rows of four are two pairs, which stand apart in the
+ * codes. */
 static void codes_from_places(int16_t *restrict to, const code_order *order, const int16_t *restrict from) {
     const uint16_t *place = order->place_of_code;
     const uint32_t row = order->block_row, plane = order->block_plane;
     if (order->block == 16) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 16) {
             const int16_t *at = from + place[i];
-            split_pairs(to + i, to + i + 8, at);
-            split_pairs(to + i + 2, to + i + 10, at + row);
-            split_pairs(to + i + 4, to + i + 12, at + plane);
-            split_pairs(to + i + 6, to + i + 14, at + plane + row);
+            const csz_pairs4 a = csz_pairs4_load(at, at + row),
+                             b = csz_pairs4_load(at + plane, at + plane + row);
+            csz_lanes8_store(to + i, (csz_lanes8)CSZ_SHUFFLE4(a, b, 0, 2, 4, 6));
+            csz_lanes8_store(to + i + 8, (csz_lanes8)CSZ_SHUFFLE4(a, b, 1, 3, 5, 7));
         }
     } else if (order->block == 8) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 8) {
             const int16_t *at = from + place[i];
-            split_pairs(to + i, to + i + 4, at);
-            split_pairs(to + i + 2, to + i + 6, at + row);
+            const csz_pairs4 a = csz_pairs4_load(at, at + row);
+            csz_lanes8_store(to + i, (csz_lanes8)CSZ_SHUFFLE4(a, a, 0, 2, 1, 3));
         }
     } else if (order->has_pairs) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) memcpy(to + i, from + place[i], 2 * sizeof *to);
@@ -146,16 +138,16 @@ static void codes_to_places(int16_t *restrict to, const code_order *order, const
     if (order->block == 16) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 16) {
             int16_t *at = to + place[i];
-            join_pairs(at, from + i, from + i + 8);
-            join_pairs(at + row, from + i + 2, from + i + 10);
-            join_pairs(at + plane, from + i + 4, from + i + 12);
-            join_pairs(at + plane + row, from + i + 6, from + i + 14);
+            const csz_pairs4 a = (csz_pairs4)csz_lanes8_load(from + i),
+                             b = (csz_pairs4)csz_lanes8_load(from + i + 8);
+            csz_pairs4_store(at, at + row, CSZ_SHUFFLE4(a, b, 0, 4, 1, 5));
+            csz_pairs4_store(at + plane, at + plane + row, CSZ_SHUFFLE4(a, b, 2, 6, 3, 7));
         }
     } else if (order->block == 8) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 8) {
             int16_t *at = to + place[i];
-            join_pairs(at, from + i, from + i + 4);
-            join_pairs(at + row, from + i + 2, from + i + 6);
+            const csz_pairs4 a = (csz_pairs4)csz_lanes8_load(from + i);
+            csz_pairs4_store(at, at + row, CSZ_SHUFFLE4(a, a, 0, 2, 1, 3));
         }
     } else if (order->has_pairs) {
         for (uint32_t i = 0; i < CSZ_TILE_N; i += 2) memcpy(to + place[i], from + i, 2 * sizeof *to);
@@ -270,18 +262,24 @@ static void layout_make(class_layout *l, const csz_level *level, const csz_tile_
     }
 }
 
-/* Indices of odd coordinates that lack a neighbour: the first, and up to two at the end. */
+/* Indices of odd coordinates that lack a neighbour, the first and up to two at the end, and what they have.
+ */
 typedef struct few_indices {
-    uint32_t n, at[3];
+    uint32_t n, at[3], reach[3];
 } few_indices;
 
-/* Those below first or from end on.  Of a dim that is not interpolated along: 0, which stands for all. */
-static void few_find(few_indices *few, uint32_t is_along, uint32_t first, uint32_t end, uint32_t n) {
+/* Along one dim of a class with n elements.  Of a dim that it is not interpolated along: 0, which stands for
+ * all. */
+static void few_find(few_indices *few, const class_layout *l, const csz_level *level, int dim, int is_along,
+                     int from_coarser, uint32_t n) {
+    const uint32_t first = l->first[from_coarser][dim], end = l->end[from_coarser][dim];
     few->n = 0;
-    if (!is_along) few->at[few->n++] = 0;
+    if (!is_along) few->reach[0] = few->at[few->n++] = 0;
     for (uint32_t i = 0; is_along && i < n && few->n < 3; i++) {
         if (i == first && end > first) i = end;
-        if (i < n) few->at[few->n++] = i;
+        if (i >= n) break;
+        few->reach[few->n] = reach_at(l, level, dim, i, from_coarser);
+        few->at[few->n++] = i;
     }
 }
 
