@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "cpu/plan/sample.h"
 #include "cpu/symbols.h"
 #include "cpu/tail.h"
 
@@ -150,4 +151,13 @@ int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *
 void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                       const csz_tile_box *box) {
     csz_isa_in_use()->loops->pyramid_hash(w, p, level, box);
+}
+
+void csz_sample_copy(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
+                     const uint64_t *extent, double bound) {
+    csz_isa_in_use()->loops->sample_copy(out, plan, at, step, extent, bound);
+}
+
+uint64_t csz_sample_cost(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
+    return csz_isa_in_use()->loops->sample_cost(w, plan, box);
 }

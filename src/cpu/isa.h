@@ -25,6 +25,9 @@ typedef struct csz_tile_loops {
                            const csz_tile_box *box, const csz_rows *rows);
     void (*pyramid_hash)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                          const csz_tile_box *box);
+    void (*sample_copy)(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
+                        const uint64_t *extent, double bound);
+    uint64_t (*sample_cost)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 } csz_tile_loops;
 
 typedef struct csz_isa {

@@ -3,6 +3,7 @@
 #include "cpu/tile/names.h"
 
 #include "cpu/isa.h"
+#include "cpu/plan/sample.h"
 #include "cpu/symbols.h"
 #include "cpu/tail.h"
 
@@ -17,4 +18,6 @@ const csz_tile_loops csz_isa_loops = {
     .pyramid_quantize = csz_pyramid_quantize,
     .pyramid_restore = csz_pyramid_restore,
     .pyramid_hash = csz_pyramid_hash,
+    .sample_copy = csz_sample_copy,
+    .sample_cost = csz_sample_cost,
 };

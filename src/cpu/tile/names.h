@@ -41,6 +41,8 @@
 
 #define csz_pyramid_quantize CSZ_ISA_NAME(csz_pyramid_quantize, CSZ_ISA)
 #define csz_pyramid_restore CSZ_ISA_NAME(csz_pyramid_restore, CSZ_ISA)
+#define csz_sample_copy CSZ_ISA_NAME(csz_sample_copy, CSZ_ISA)
+#define csz_sample_cost CSZ_ISA_NAME(csz_sample_cost, CSZ_ISA)
 #define csz_pyramid_hash CSZ_ISA_NAME(csz_pyramid_hash, CSZ_ISA)
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sample.h: what the choice of a predictor asks of a sampled tile, in loops of cpu/tile. */
+#ifndef CSZ_CPU_SAMPLE_H
+#define CSZ_CPU_SAMPLE_H
+
+#include "cpu/tile.h"
+
+/*
+ * A box of a lattice out of the field: values `step` apart along each dim, from `at` on.  bound: of the
+ * lattice, whose values are rounded as csz_choice_value says, and those that are missing continue the one
+ * before them; 0: as they are, -0.0 without its sign.
+ */
+void csz_sample_copy(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
+                     const uint64_t *extent, double bound);
+
+/* Bits/512 of the codes and exceptions in w. */
+uint64_t csz_sample_cost(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
+
+#endif
