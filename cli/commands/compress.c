@@ -308,6 +308,10 @@ static int fail_target(const compression *c) {
     char size[CLI_NBYTES_TEXT_NBYTES], wanted[CLI_NBYTES_TEXT_NBYTES];
     cli_nbytes_text(size, (double)c->target.nbytes);
     cli_nbytes_text(wanted, (double)c->target.nbytes_wanted);
+    if (!(c->range.max > c->range.min)) /* zeros where there are no values */
+        return cli_fail("%s cannot be brought to %s: its values are all equal or missing, and its archive "
+                        "still has %s, ratio %.2f; ask for less",
+                        c->source.stream.name, wanted, size, ratio);
     return cli_fail(
         "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
         "%s, ratio %.2f; ask for less",
@@ -355,6 +359,7 @@ static void note_target(const compression *c, const csz_info *info) {
     const csz_target *t = &c->target;
     const double width = cli_range_width(&c->range, &c->watch), ratio = cli_ratio(info);
     const char *name = c->source.stream.name;
+    if (!c->source.nbytes) return;
     if (width > 0 && t->bound >= 0.1 * width)
         cli_note("note: such an archive of %s takes a bound of %.4g, %.0f%% of its range: most detail is "
                  "lost; ask for "
@@ -364,7 +369,7 @@ static void note_target(const compression *c, const csz_info *info) {
         cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
                  ratio);
     else if (!t->is_close)
-        cli_note("note: %s reaches ratio %.2f, as the size of its archives jumps there: with a bound 2%% "
+        cli_note("note: %s reaches ratio %.2f, as the size of its archives jumps there: with a bound 0.4%% "
                  "tighter it is "
                  "%.2f",
                  name, ratio, (double)c->source.nbytes / (double)t->nbytes_low);

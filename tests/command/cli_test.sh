@@ -796,6 +796,12 @@ for words in '' '-p pyramid --verify' '-w rle'; do
     holds "as the exact archive $words" bash -c "'$csz' compress d1.f64 -d 5000 -m ratio -e 1.01 -f -o r2.csz $words &&
         '$csz' compress d1.f64 -d 5000 -m exact -f -o r3.csz && cmp r2.csz r3.csz"
 done
+head -c 40000 /dev/zero >zeros.f32
+refuses 1 'values are all equal or missing, and its archive still has .*; ask for less' "a size that not even zeros take" \
+    "$csz" compress zeros.f32 -d 10000 --size 9 -o none.csz
+: >nothing.f32
+holds "a ratio of a field without elements" "$csz" compress nothing.f32 -d 0 -m ratio -e 2 -f -o r2.csz
+same_text "says nothing of it" "" "$(cat err.txt)"
 refuses 2 'without -e' "--size with -e" "$csz" compress d3.f64 -d 9600 --size 10K -e 1
 for size in 0 '' x 10X 10MBs -1 inf; do
     refuses 2 'size' "--size '$size'" "$csz" compress d3.f64 -d 9600 --size "$size"

@@ -92,8 +92,8 @@ static void propose(csz_target *t) {
         if (step < t->least_step) step = t->least_step;
         t->least_step *= 4;
         t->next = clamp(has_low ? from + step : from - step, t->least, t->most);
-        /* far from the target, or with no bound left */
-        if (!has_low && !is_exact_tried && (octaves > MOST_OCTAVES || t->next == from))
+        /* far from the target, or with no bound left, be it a tighter or a looser one */
+        if (!is_exact_tried && ((!has_low && octaves > MOST_OCTAVES) || t->next == from))
             t->next = exact_number(t);
         t->is_done = t->next == from;
     }
@@ -150,6 +150,10 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
     const int reaches = nbytes <= t->nbytes_wanted, both = t->has_low && t->has_high;
     if (nbytes == 0) nbytes = 1;
     t->ntrials++;
+    if (i == exact_number(t) && !reaches && t->has_low) { /* nor does any bound */
+        t->is_done = 1;
+        return;
+    }
     if (reaches || !t->is_reached) {
         t->is_reached = reaches;
         t->bound = bound_at(t, i);
