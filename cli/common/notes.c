@@ -51,9 +51,13 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
                  "decompress to have its field",
                  name);
     else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, name, width) &&
-             info->nbytes_field >= WORTH_A_NOTE && info->nbytes_archive >= info->nbytes_field)
-        cli_note("note: the archive is as large as %s: the bound is finer than its values; -m exact keeps "
-                 "every bit "
-                 "and may be smaller",
-                 name);
+             info->nbytes_field >= WORTH_A_NOTE &&
+             info->nbytes_archive - info->metadata_nbytes >= info->nbytes_field)
+        cli_note(
+            info->bound_mode == CSZ_BOUND_EXACT
+                ? "note: the archive is as large as %s: without loss its values cannot be made smaller; "
+                  "give a bound, such as -m rel -e 1e-3"
+                : "note: the archive is as large as %s: the bound is finer than its values; -m exact keeps "
+                  "every bit and may be smaller",
+            name);
 }

@@ -3,7 +3,8 @@
  * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its
  * dims' names, its attributes in their order.  Those that HDF5 and netCDF use for themselves are left out.
  * The names of dims that can grow are kept as an attribute, _Unlimited, and all dims of a dataset of more
- * than four as _Dimensions: "LENGTH NAME" of each.  These two do not become attributes of a dataset.
+ * than four as _Dimensions: "LENGTH NAME" of each, or "LENGTH".  These two do not become attributes of a
+ * dataset.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -225,7 +226,7 @@ static void add_dims(gathering *g, hid_t dataset) {
     for (int i = 0; i < rank; i++) {
         const char *name = dim_name(path, dataset, i, rank);
         if (!*name && !is_folded) return;
-        at += 1 + (size_t)(is_folded ? snprintf(names + at, ENTRY_NBYTES, "%llu %s",
+        at += 1 + (size_t)(is_folded ? snprintf(names + at, ENTRY_NBYTES, *name ? "%llu %s" : "%llu",
                                                 (unsigned long long)dims[i], name)
                                      : snprintf(names + at, ENTRY_NBYTES, "%s", name));
         if (most[i] == H5S_UNLIMITED && *name)
@@ -279,8 +280,8 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
         }
         if (status == CLI_DONE && g->nskipped)
             cli_note("note: %d attribute%s of %s left out (%s): of another type than text and numbers, or "
-                     "too large, as metadata has at most 1 MiB",
-                     g->nskipped, g->nskipped == 1 ? "" : "s", path, g->skipped);
+                     "more than metadata holds, 1 MiB and %d attributes",
+                     g->nskipped, g->nskipped == 1 ? "" : "s", path, g->skipped, CSZ_METADATA_MAX_N);
     }
     /* HDF5 takes what lies behind a file's end for zeros. */
     if (status == CLI_DONE && stat(at.file, &after) == 0 && after.st_size < before.st_size)
@@ -437,7 +438,7 @@ static csz_attribute find_strings(csz_attribute_role role, const char *name, con
     return (csz_attribute){.nbytes = 0};
 }
 
-/* "LENGTH NAME" of each dim; 0 unless such a dataset has the field's dims. */
+/* "LENGTH NAME" or "LENGTH" of each dim; 0 unless such a dataset has the field's dims. */
 static int read_dimensions(cli_h5_shape *shape, const csz_field *field, const csz_attribute *list) {
     const char *next = list->values, *end = next + list->nbytes;
     csz_field folded = {.ndim = 0};
@@ -445,7 +446,7 @@ static int read_dimensions(cli_h5_shape *shape, const csz_field *field, const cs
     shape->has_names = 1;
     for (; next < end && shape->rank < H5S_MAX_RANK; next += strlen(next) + 1) {
         uint64_t length;
-        if (cli_parse_digits(&length, &next) != 1 || *next++ != ' ') return 0;
+        if (cli_parse_digits(&length, &next) != 1 || (*next && *next++ != ' ')) return 0;
         shape->dims[shape->rank] = length;
         shape->names[shape->rank++] = next;
         shape->has_names &= *next != '\0';

@@ -868,6 +868,11 @@ holds "-m pwr analyzes" "$csz" analyze d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2
 refuses 2 'below 1' "a pointwise bound of 1" "$csz" compress d3.f32 -t f32 -d 9600 -m pwr -e 1
 refuses 2 'm pwr' "a floor without -m pwr" "${compress[@]}" --floor 1e-3
 refuses 2 'floor' "a floor of 0" "${compress[@]}" -m pwr --floor 0
+python3 -c "
+import hashlib, sys
+sys.stdout.buffer.write(b''.join(hashlib.sha256(b'%d' % i).digest() for i in range(1250)))" >hashes.f32
+holds "what -m exact cannot make smaller" "$csz" compress hashes.f32 -d 10000 -m exact -o b.csz -f
+says "is said, and that a bound would" '^csz: note: the archive is as large as hashes.f32: without loss .* give a bound' err.txt
 holds "a bound that makes nothing smaller leads to -m exact" bash -c "'$csz' compress d3.f32 -t f32 -d 9600 -e 1e-300 -o b.csz -f 2>&1 |
     grep -q 'note: .*-m exact'"
 refuses 2 'abs.*rel.*psnr' "an unknown mode" "${compress[@]}" -m max

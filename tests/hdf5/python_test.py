@@ -98,6 +98,8 @@ if "hdf5 yes" in subprocess.check_output([CSZ, "--version"], text=True):
           abs(found["bound"] - 1e-3 * (limits[1] - limits[0])) <= 1e-12, found)
     subprocess.run([CSZ, "compress", "odd.h5:deep", "-m", "exact", "-q", "-o", "deep.csz"], check=True)
     subprocess.run([CSZ, "decompress", "deep.csz", "-q", "-o", "deep.h5:deep"], check=True)
+    lengths = json.loads(subprocess.check_output([CSZ, "info", "--json", "deep.csz"]))["attributes"]["_Dimensions"]
+    check("csz: six dims are named by their lengths", lengths == ["2", "3", "2", "3", "70", "90"], lengths)
     with h5py.File("odd.h5") as file, h5py.File("deep.h5") as again:
         check("csz: six dims without names come back", file["deep"].shape == again["deep"].shape and (file["deep"][:] == again["deep"][:]).all())
 
