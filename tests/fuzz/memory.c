@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* memory.c: what the library holds, counted by the sanitizer's hooks, against the memory limit that a target
  * declares. */
-#include <sanitizer/allocator_interface.h>
-
 #include "fuzz.h"
+
+/* Of the sanitizer's run time; gcc brings no header for them. */
+size_t __sanitizer_get_allocated_size(const volatile void *p);
+int __sanitizer_install_malloc_and_free_hooks(void (*add)(const volatile void *, size_t),
+                                              void (*take)(const volatile void *));
 
 enum { SLACK_NBYTES = 1 << 15 }; /* of the allocator, and the context itself */
 

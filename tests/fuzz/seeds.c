@@ -96,7 +96,7 @@ static void write_npy(void) {
     static const size_t data_nbytes[] = {48, 16, 24, 8, 0};
     for (int i = 0; i < 5; i++) {
         uint8_t bytes[256] = {0x93, 'N', 'U', 'M', 'P', 'Y', (uint8_t)(1 + i % 3), 0};
-        char name[16];
+        char name[32];
         size_t start = bytes[6] == 1 ? 10 : 12, n = strlen(texts[i]);
         bytes[8] = (uint8_t)n;
         memcpy(bytes + start, texts[i], n);
@@ -111,7 +111,7 @@ static void write_fields(void) {
                          (k % 5 == 0) << 7 | (k % 7 == 0) << 8 | (k % 6 == 0) << 11 | 1u << 24 |
                          (k & 15) << 19 | (k % 3) << 25;
         uint8_t bytes[400];
-        char name[16];
+        char name[32];
         for (uint32_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)csz_mix(i + 977 * k);
         csz_store_u32(bytes, flags);
         csz_store_u64(bytes + 4, csz_bits_f64(k % 3 == 2 ? 60 : 1e-3));
