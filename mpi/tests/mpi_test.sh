@@ -18,7 +18,7 @@ if [[ -n ${CSZ_TEST_QUICK:-} ]]; then
     grids=("4 --grid 2x2x1")
 fi
 for n in $several; do holds "$n ranks: any boxes give the bytes of one process" mpi $n "$build/test_mpi"; done
-holds "3 ranks, several frames" mpi 3 "$build/test_mpi" large
+[[ -n ${CSZ_TEST_QUICK:-} ]] || holds "3 ranks, several frames" mpi 3 "$build/test_mpi" large
 
 # ---- The command -------------------------------------------------------------------------------------
 
