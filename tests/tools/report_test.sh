@@ -16,4 +16,5 @@ fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_report_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-MPLCONFIGDIR=$work PYTHONDONTWRITEBYTECODE=1 "$python" "$here/report_test.py" "$here/../../tools/csz-report"
+MPLCONFIGDIR=$work PYTHONPYCACHEPREFIX=$build/python/pycache "$python" \
+    "$here/report_test.py" "$here/../../tools/csz-report"
