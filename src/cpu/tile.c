@@ -16,6 +16,7 @@ void csz_tile_work_init(csz_tile_work *w, int rank) {
         uint32_t code = csz_element_code(rank, e);
         w->weight[e] = of_unit[code >> 5] * of_place[code & 31];
     }
+    csz_lane_orders_make(&w->orders);
     csz_tile_work_reset(w);
 }
 

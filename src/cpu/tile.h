@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/pointwise.h"
 #include "core/quantum.h"
+#include "cpu/vector.h"
 #include "select/books.h"
 
 enum {
@@ -142,7 +143,8 @@ typedef struct csz_tile_work {
     uint8_t valid[CSZ_TILE_N];  /* slow path: the element has a quantum */
     uint8_t bits[CSZ_BITS_NBYTES];
     uint32_t record[CSZ_RECORD_MAX_WORDS];
-    uint32_t weight[CSZ_TILE_N];          /* of restored values, in order of e */
+    uint32_t weight[CSZ_TILE_N]; /* of restored values, in order of e */
+    csz_lane_orders orders;
     int16_t escape_code[CSZ_TILE_N + 16]; /* encode: escapes of the tile, in the order of coding */
     uint8_t escape_symbol[CSZ_TILE_N + 16];
     uint8_t pair_escapes[CSZ_TILE_UNITS / 2]; /* how many of them a pair of units has */

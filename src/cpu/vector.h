@@ -10,6 +10,9 @@
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
 
 typedef uint16_t csz_lanes8 __attribute__((vector_size(16)));
 
@@ -95,6 +98,70 @@ static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
     memcpy(bytes, &all, sizeof bytes);
     return csz_load_u64(bytes);
 #endif
+}
+
+/*
+ * Lanes that a mask marks, to the front and back: orders of bytes for each mask of eight lanes.  Loops over
+ * single marks end where no processor foresees it.
+ */
+typedef struct csz_lane_orders {
+    uint8_t front[256][16]; /* of the lanes that are marked */
+    uint8_t back[256][16];  /* and where each of these goes; lanes without a mark become 0 */
+} csz_lane_orders;
+
+static inline void csz_lane_orders_make(csz_lane_orders *orders) {
+    memset(orders, 0x80, sizeof *orders);
+    for (uint32_t mask = 0; mask < 256; mask++) {
+        uint32_t n = 0;
+        for (uint32_t lane = 0; lane < 8; lane++) {
+            if (!(mask >> lane & 1)) continue;
+            for (uint32_t k = 0; k < 2; k++) {
+                orders->front[mask][2 * n + k] = (uint8_t)(2 * lane + k);
+                orders->back[mask][2 * lane + k] = (uint8_t)(2 * n + k);
+            }
+            n++;
+        }
+    }
+}
+
+/* The codes among 64 that a mask marks, one after another; returns the end.  Writes up to 8 more. */
+static inline int16_t *csz_codes_gather(int16_t *out, const int16_t *code, uint64_t mask,
+                                        const csz_lane_orders *orders) {
+#if defined(__SSSE3__)
+    if (!mask) return out;
+    for (uint32_t i = 0; i < 64; i += 8) {
+        const uint32_t own = mask >> i & 255;
+        const __m128i order = _mm_loadu_si128((const __m128i *)(const void *)orders->front[own]);
+        csz_lanes8_store(out, (csz_lanes8)_mm_shuffle_epi8((__m128i)csz_lanes8_load(code + i), order));
+        out += __builtin_popcount(own);
+    }
+#else
+    (void)orders;
+    for (; mask; mask &= mask - 1) *out++ = code[__builtin_ctzll(mask)];
+#endif
+    return out;
+}
+
+/* And back, in place of what the codes there are, which is `wanted` where the mask marks them and nowhere
+ * else; returns the end of `from`.  Reads up to 8 more. */
+static inline const int16_t *csz_codes_scatter(int16_t *code, const int16_t *from, uint64_t mask,
+                                               uint16_t wanted, const csz_lane_orders *orders) {
+#if defined(__SSSE3__)
+    if (!mask) return from;
+    for (uint32_t i = 0; i < 64; i += 8) {
+        const uint32_t own = mask >> i & 255;
+        const __m128i order = _mm_loadu_si128((const __m128i *)(const void *)orders->back[own]);
+        const csz_lanes8 v = csz_lanes8_load(code + i), is_wanted = (csz_lanes8)(v == wanted);
+        csz_lanes8_store(code + i, (v & ~is_wanted) |
+                                       (csz_lanes8)_mm_shuffle_epi8((__m128i)csz_lanes8_load(from), order));
+        from += __builtin_popcount(own);
+    }
+#else
+    (void)orders;
+    (void)wanted;
+    for (; mask; mask &= mask - 1) code[__builtin_ctzll(mask)] = *from++;
+#endif
+    return from;
 }
 
 static inline uint32_t csz_lanes8_sum(csz_lanes8 v) {

@@ -225,9 +225,9 @@ static void decode_escape_raw(int16_t *delta, const uint8_t *bits, csz_lane *in,
 }
 
 /* Escapes of lanes i and up, CSZ_LANES_AT_ONCE of them, replace the codes that group->mask marks; a lane has
- * nmasks masks. */
+ * nmasks masks, and the codes that it marks are `escape`. */
 static void decode_escapes(csz_tile_work *w, const uint16_t *table, csz_lane_set *set, uint32_t i,
-                           escape_group *group, uint32_t nmasks) {
+                           escape_group *group, uint32_t nmasks, uint16_t escape) {
     const uint32_t nlanes = set->n - i < CSZ_LANES_AT_ONCE ? set->n - i : CSZ_LANES_AT_ONCE;
     csz_lane lanes[CSZ_LANES_AT_ONCE];
     for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) {
@@ -238,12 +238,13 @@ static void decode_escapes(csz_tile_work *w, const uint16_t *table, csz_lane_set
     }
     decode_escape_symbols(w->bits, table, lanes, group);
     for (uint32_t l = 0; l < nlanes; l++) {
-        int16_t delta[ESCAPES_MAX], *next = delta;
+        int16_t delta[ESCAPES_MAX + 8];
+        const int16_t *next = delta;
         if (set_direct(delta, group->entry[l], (group->n[l] + 15) & ~15u))
             decode_escape_raw(delta, w->bits, &lanes[l], group->entry[l], group->n[l]);
         for (uint32_t k = 0; k < nmasks; k++) {
             int16_t *code = w->code16 + (set->number[i + l] * nmasks + k) * 64;
-            for (uint64_t m = group->mask[l][k]; m; m &= m - 1) code[__builtin_ctzll(m)] = *next++;
+            next = csz_codes_scatter(code, next, group->mask[l][k], escape, &w->orders);
         }
         set->lanes[i + l].at = lanes[l].at;
     }
@@ -295,12 +296,13 @@ static inline void open_lane(csz_tile_work *w, uint32_t number, const uint16_t *
 static inline int decode_vector(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *set, int mode,
                                 int book) {
     const uint32_t per_lane = mode == CSZ_MODE_M ? 16 : 32, nmasks = mode == CSZ_MODE_P ? 1 : 2;
+    const uint16_t escape = mode == CSZ_MODE_P ? 15 - 7 : mode == CSZ_MODE_Q ? 3 - 1 : 0;
     escape_group group = {0};
     decode_all_symbols(w, t->entry[book], set, mode);
     for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
         for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++)
             open_lane(w, set->number[i + l], w->entry + (i + l) * per_lane, mode, group.mask[l]);
-        decode_escapes(w, t->entry[book + 1], set, i, &group, nmasks);
+        decode_escapes(w, t->entry[book + 1], set, i, &group, nmasks, escape);
     }
     return used_up(set);
 }

@@ -66,7 +66,7 @@ static void gather_escapes(csz_tile_work *w, int mode) {
         const int16_t *code = w->code16 + pair * 64, *begin = out;
         uint64_t mask = escape_mask(code, radius, n);
         if (mode == CSZ_MODE_M) csz_store_u64(w->symbol + pair * 8, mask);
-        for (; mask; mask &= mask - 1) *out++ = code[__builtin_ctzll(mask)];
+        out = csz_codes_gather(out, code, mask, &w->orders);
         w->pair_escapes[pair] = (uint8_t)(out - begin);
     }
     w->n_escapes = (uint32_t)(out - w->escape_code);
