@@ -72,6 +72,8 @@ works("of several records the one of the field", "-o", "two.html", *both, "two.j
 refuses("without any the options are named", "give -t and -d", "-o", "x.html", *both)
 refuses("wrong dims are told with both sizes", "has 11520 bytes, and 6x12x21 of f64 are 12096", "-o", "x.html", *both, "-t", "f64", "-d", "6x12x21")
 refuses("fields of different dims", "give two fields of the same dims", "-o", "x.html", "--original", "a.npy", "--restored", "b.raw", "-t", "f64", "-d", "72x20")
+json.dump({"command": "analyze", "analysis_mode": "exact", "dims": [7], "nbytes_in": 28, "bounds": [{"bound": 0}]}, open("exact.json", "w"))
+refuses("an analysis of an exact archive", "give an analysis with a bound", "-o", "x.html", "exact.json")
 holds("a refusal writes nothing", not os.path.exists("x.html"))
 
 # ---- What is there already ----
