@@ -24,48 +24,48 @@ smooth   f32 4096          -e 1e-3
 smooth   f32 9999          -e 1e-2
 smooth   f64 4097          -e 1e-4
 smooth   f32 50x70         -e 1e-3
-smooth   f32 129x257       -e 1e-3 -m rel
+smooth   f32 65x257        -e 1e-3 -m rel
 smooth   f64 61x127        -e 70 -m psnr
 smooth   f32 1x333x1       -e 1e-3
 smooth   f32 3x2           -e 1e-3
-smooth   f32 9000x2        -e 1e-2
-smooth   f32 2x9000        -e 1e-2
+smooth   f32 5000x2        -e 1e-2
+smooth   f32 2x5000        -e 1e-2
 smooth   f32 20x30x40      -e 1e-3
 smooth   f32 20x30x40      -e 3e-2
 smooth   f64 17x33x65      -e 1e-2
 smooth   f32 3x4x33x37     -e 1e-3
 smooth   f64 2x3x5x7       -e 1e-6
 smooth   f32 1x2x1x2000    -e 1e-3
-smooth   f32 40x30x20      -e 1e-1 -w huffman
-smooth   f32 40x30x20      -e 1e-1 -w rle
-smooth   f32 40x30x20      -e 1e-1 -w rle+vle
+smooth   f32 20x30x20      -e 1e-1 -w huffman
+smooth   f32 20x30x20      -e 1e-1 -w rle
+smooth   f32 20x30x20      -e 1e-1 -w rle+vle
 smooth   f64 100x99        -e 1e-2 -w rle
 smooth   f64 100x99        -e 1e-2 -w rle+vle
 noisy    f32 8191          -e 1e-2
 noisy    f32 90x91         -e 1e-1
-noisy    f32 33x34x35      -e 1e-1
-noisy    f32 33x34x35      -e 3e-1
-noisy    f32 33x34x35      -e 1e-4
+noisy    f32 17x34x35      -e 1e-1
+noisy    f32 17x34x35      -e 3e-1
+noisy    f32 17x34x35      -e 1e-4
 noisy    f64 90x91         -e 1e-3
-noisy    f64 33x34x35      -e 1e-2
+noisy    f64 17x34x35      -e 1e-2
 noisy    f32 90x91         -e 1e-1 -w huffman
 noisy    f32 90x91         -e 1e-1 -w rle
 noisy    f32 90x91         -e 1e-1 -w rle+vle
-noisy    f64 33x34x35      -e 1e-2 -w rle+vle
+noisy    f64 17x34x35      -e 1e-2 -w rle+vle
 mild     f32 4096          -e 1e-1
 mild     f32 4096          -e 5e-2
-mild     f64 33x34x35      -e 1e-1
-mild     f64 33x34x35      -e 5e-2
+mild     f64 17x34x35      -e 1e-1
+mild     f64 17x34x35      -e 5e-2
 mild     f64 64x128        -e 1e-1
 sparse   f32 20000         -e 1e-3
 sparse   f32 2000          -e 1e-3 -w rle+vle
 sparse   f32 300           -e 1e-3 -w rle+vle
-sparse   f32 150x160       -e 1e-3
-sparse   f64 30x31x32      -e 1e-3
-sparse   f32 30x31x32      -e 1e-3 -w rle
-sparse   f32 30x31x32      -e 1e-3 -w rle+vle
-steps    f32 150x160       -e 1e-3
-steps    f64 30x31x32      -e 1e-3
+sparse   f32 100x130       -e 1e-3
+sparse   f64 15x31x32      -e 1e-3
+sparse   f32 15x31x32      -e 1e-3 -w rle
+sparse   f32 15x31x32      -e 1e-3 -w rle+vle
+steps    f32 100x130       -e 1e-3
+steps    f64 15x31x32      -e 1e-3
 steps    f32 20000         -e 1e-3 -w rle
 zero     f32 100x100       -e 1e-3
 zero     f64 100x100       -e 1e-3
@@ -79,11 +79,11 @@ special  f64 3x7x21x53     -e 1e-2
 special  f32 97x131        -e 1e-3 -w rle
 special  f32 97x131        -e 1e-3 --fill nan
 islands  f32 97x131        -e 1e-3
-islands  f32 200x190       -e 1e-3 --fill 1e20
-islands  f64 200x190       -e 1e-3 --fill 1e20
-islands  f32 25x41x37      -e 1e-3 --fill 1e20 -w rle+vle
-islands  f64 25x41x37      -e 1e-2 --fill 1e20
-islands  f32 25x41x37      -e 1e-2 --fill 7
+islands  f32 100x190       -e 1e-3 --fill 1e20
+islands  f64 100x190       -e 1e-3 --fill 1e20
+islands  f32 13x41x37      -e 1e-3 --fill 1e20 -w rle+vle
+islands  f64 13x41x37      -e 1e-2 --fill 1e20
+islands  f32 13x41x37      -e 1e-2 --fill 7
 wide     f32 9999          -e 1e-3
 wide     f32 70x71         -e 1e-3
 wide     f32 21x22x23      -e 1e-3
@@ -117,7 +117,7 @@ noisy    f64 90x91         -e 1e-3 -m pwr
 special  f32 97x131        -e 1e-3 -m pwr
 wide     f32 21x22x23      -e 1e-4 -m pwr --floor 1e-6
 special  f64 19x21x53      -e 1e-2 -m pwr --floor 1e-2
-islands  f32 25x41x37      -e 1e-2 -m pwr --fill 1e20
+islands  f32 13x41x37      -e 1e-2 -m pwr --fill 1e20
 tiny     f32 70x71         -e 1e-2 -m pwr
 constant f64 30x30x30      -e 1e-9 -m pwr
 zero     f32 100x100       -e 1e-3 -m pwr
@@ -125,30 +125,30 @@ smooth   f32 20x30x40      -e 1e-2 -m pwr -p pyramid
 smooth   f64 61x127        -e 1e-3 -m pwr -p pyramid --floor 1e-3
 special  f32 97x131        -e 1e-3 -m pwr -p pyramid
 smooth   f32 20x30x40      -e 1e-2 -p pyramid
-smooth   f32 40x50x60      -e 3e-2 -p pyramid
+smooth   f32 20x50x60      -e 3e-2 -p pyramid
 smooth   f64 17x33x65      -e 1e-4 -p pyramid
-smooth   f32 129x257       -e 1e-2 -p pyramid -m rel
+smooth   f32 65x257        -e 1e-2 -p pyramid -m rel
 smooth   f64 61x127        -e 1e-6 -p pyramid
-smooth   f32 9000x2        -e 1e-2 -p pyramid
-smooth   f32 2x9000        -e 1e-2 -p pyramid
+smooth   f32 5000x2        -e 1e-2 -p pyramid
+smooth   f32 2x5000        -e 1e-2 -p pyramid
 smooth   f32 3x4x33x37     -e 1e-3 -p pyramid
 smooth   f32 5000          -e 1e-3 -p pyramid
-noisy    f32 33x34x35      -e 1e-1 -p pyramid
+noisy    f32 17x34x35      -e 1e-1 -p pyramid
 noisy    f64 90x91         -e 1e-1 -p pyramid
-noisy    f32 33x34x35      -e 1e-1 -p pyramid -w rle
-noisy    f64 33x34x35      -e 1e-1 -p pyramid -w rle+vle
+noisy    f32 17x34x35      -e 1e-1 -p pyramid -w rle
+noisy    f64 17x34x35      -e 1e-1 -p pyramid -w rle+vle
 noisy    f32 90x91         -e 1e-1 -p pyramid -w huffman
-sparse   f32 150x160       -e 1e-3 -p auto
-sparse   f64 30x31x32      -e 1e-3 -p auto
-steps    f64 30x31x32      -e 1e-3 -p auto
+sparse   f32 100x130       -e 1e-3 -p auto
+sparse   f64 15x31x32      -e 1e-3 -p auto
+steps    f64 15x31x32      -e 1e-3 -p auto
 zero     f32 100x100       -e 1e-3 -p pyramid
 constant f64 30x30x30      -e 1e-9 -p pyramid
 special  f32 97x131        -e 1e-3 -p pyramid
 special  f64 3x7x21x53     -e 1e-2 -p pyramid
-islands  f32 200x190       -e 1e-3 -p pyramid --fill 1e20
-islands  f64 25x41x37      -e 1e-2 -p pyramid --fill 1e20
-islands  f32 25x41x37      -e 1e-2 -p pyramid --fill 7
-islands  f32 200x190       -e 5    -p pyramid --fill 1e20
+islands  f32 100x190       -e 1e-3 -p pyramid --fill 1e20
+islands  f64 13x41x37      -e 1e-2 -p pyramid --fill 1e20
+islands  f32 13x41x37      -e 1e-2 -p pyramid --fill 7
+islands  f32 100x190       -e 5    -p pyramid --fill 1e20
 wide     f64 70x71         -e 1e-8 -p pyramid
 bits     f32 70x71         -e 1e-3 -p pyramid
 holes    f64 25x27x29      -e 1e-2 -p pyramid --fill nan
@@ -158,7 +158,7 @@ smooth   f64 9x17x33       -m exact
 noisy    f64 4097          -m exact
 noisy    f32 9x18x35       -m exact
 sparse   f64 10x31x32      -m exact
-sparse   f32 150x160       -m exact
+sparse   f32 100x130       -m exact
 steps    f32 16x17x40      -m exact
 zero     f32 100x100       -m exact
 constant f64 9x9x9         -m exact
