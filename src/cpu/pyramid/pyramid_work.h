@@ -22,6 +22,8 @@ typedef struct code_order {
     uint32_t block, block_plane, block_row;
     uint16_t place_of_code[CSZ_TILE_N];
     uint32_t weight[PLACES_MAX];
+    int has_elements; /* weights in order of e, which tiles with exceptions need, are made */
+    uint32_t weight_of_element[CSZ_TILE_N];
 } code_order;
 
 /* Rows that are needed soon: the next tile's values, or where this one's go. */

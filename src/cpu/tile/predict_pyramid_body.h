@@ -715,23 +715,18 @@ static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, c
     return hash;
 }
 
-/* The checksum of value[]. */
-static uint32_t NAME(hash_elements)(const csz_tile_work *w, const csz_pyramid_work *p,
-                                    const uint32_t *weight) {
-    uint32_t hash = 0;
-    for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-        const uint32_t weight_of = weight[p->place_of_element[e]];
-        if (!weight_of) continue; /* padding, whose values are undefined */
-        const BITS bits = w->value.WORDS[e];
-        hash += (sizeof bits == 4 ? (uint32_t)bits : csz_value_fold_f64(bits)) * weight_of;
-    }
-    return hash;
+/* The checksum of value[]; padding, whose values are undefined, has the weight 0. */
+static __attribute__((noinline)) uint32_t NAME(hash_elements)(const BITS *restrict value,
+                                                              const uint32_t *restrict weight) {
+    BITS sum = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N; e++) sum += NAME(weighed)(value[e], weight[e]);
+    return (uint32_t)sum;
 }
 
 static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                                  const csz_tile_box *box, const csz_rows *rows) {
     const csz_geometry *g = &level->plan.geometry;
-    const code_order *order = order_of(p, g, box);
+    code_order *order = order_of(p, g, box);
     class_layout l;
     layout_make(&l, level, box);
     NAME(make_ends)(p, &l);
@@ -762,7 +757,7 @@ static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const cs
     }
     if (!w->has_values && w->n_special == 0) return 0;
     if (w->n_special) csz_tile_specials_apply(w, &level->plan);
-    w->value_hash = NAME(hash_elements)(w, p, order->weight);
+    w->value_hash = NAME(hash_elements)(w->value.WORDS, weights_of_elements(p, order));
     return 0;
 }
 

@@ -37,6 +37,7 @@ static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometr
     if (!order->extent[0]) /* places between rows keep the weight 0 */
         memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
     memcpy(order->extent, box->extent, sizeof order->extent);
+    order->has_elements = 0;
     for (uint32_t bit = 1; bit < 12;
          bit++) { /* the code of a sum of even coordinates is the sum of their codes */
         const uint32_t i = 1u << bit;
@@ -95,12 +96,20 @@ static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
         p->code_of_place[p->place_of_element[csz_code_element(g->rank, i >> 5, i & 31)]] = (uint16_t)i;
 }
 
-static const code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
+static code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
     uint32_t which = 0;
     for (int i = 0; i < 3; i++) which = which << 1 | (box->extent[i] < 1u << g->log2_t[i]);
     code_order *order = &p->order[which];
     if (memcmp(order->extent, box->extent, sizeof order->extent) != 0) order_make(p, order, g, box);
     return order;
+}
+
+/* Weights of a tile's elements in order of e, 0 for padding. */
+static const uint32_t *weights_of_elements(const csz_pyramid_work *p, code_order *order) {
+    for (uint32_t e = 0; !order->has_elements && e < CSZ_TILE_N; e++)
+        order->weight_of_element[e] = order->weight[p->place_of_element[e]];
+    order->has_elements = 1;
+    return order->weight_of_element;
 }
 
 /* The loops over places of a plane go on to a multiple of 16. */
@@ -337,7 +346,7 @@ int csz_pyramid_restore(csz_tile_work *w, csz_pyramid_work *p, const csz_level *
 void csz_pyramid_hash(csz_tile_work *w, csz_pyramid_work *p, const csz_level *level,
                       const csz_tile_box *box) {
     prepare(p, &level->plan.geometry);
-    const uint32_t *weight = order_of(p, &level->plan.geometry, box)->weight;
-    w->value_hash =
-        level->plan.type == CSZ_F32 ? hash_elements_f32(w, p, weight) : hash_elements_f64(w, p, weight);
+    const uint32_t *weight = weights_of_elements(p, order_of(p, &level->plan.geometry, box));
+    w->value_hash = level->plan.type == CSZ_F32 ? hash_elements_f32(w->value.u32, weight)
+                                                : hash_elements_f64(w->value.u64, weight);
 }
