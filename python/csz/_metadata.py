@@ -98,6 +98,7 @@ def decode(section: bytes) -> tuple[str | None, tuple[str, ...] | None, dict[str
             name = value
         elif attribute.role == ROLE_DIMS:
             dims = tuple(value)
-        elif attribute.name not in (b"_FillValue", b"_Unlimited", b"_Dimensions"):  # of netCDF files: fill says the first, xarray would trip over them
+        # of netCDF files: fill says the first, xarray would trip over them
+        elif attribute.name not in (b"_FillValue", b"_Unlimited", b"_Dimensions"):
             attrs[attribute.name.decode("utf-8", "surrogateescape")] = value
     return name, dims, attrs

@@ -522,6 +522,9 @@ class Metadata(unittest.TestCase):
         csz.check(archive)
         self.assertEqual((csz.info(plain).name, csz.info(plain).dims, csz.info(plain).attrs), (None, None, {}))
         self.assertEqual(csz.compress(field, abs=1e-3, attrs={}), plain)
+        # what the command keeps for itself of netCDF's variables
+        own = {"_Unlimited": ["t"], "_Dimensions": ["2 t", "3 z"], "units": "K"}
+        self.assertEqual(csz.info(csz.compress(field, abs=1e-3, attrs=own)).attrs, {"units": "K"})
 
     def test_what_is_none_is_refused(self):
         for given in (
