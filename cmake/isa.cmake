@@ -20,23 +20,27 @@ if(CSZ_CPU_DISPATCH)
     include(CheckCSourceCompiles)
     foreach(isa IN ITEMS x86_64_v3 x86_64_v4)
         string(TOUPPER "${isa}" ISA)
+        # CMake keeps what it has checked: each set of flags is asked anew
+        string(MD5 flags "${CMAKE_C_FLAGS}")
+        set(compiles CSZ_COMPILES_${ISA}_${flags})
+        set(lacks CSZ_BASELINE_LACKS_${ISA}_${flags})
         string(REPLACE ";" " " CMAKE_REQUIRED_FLAGS "${csz_isa_flags_${isa}}")
         check_c_source_compiles("
             #if !defined(__x86_64__)
             #error
             #endif
-            int main(void) { return 0; }" CSZ_COMPILES_${ISA})
+            int main(void) { return 0; }" ${compiles})
         unset(CMAKE_REQUIRED_FLAGS)
-        set(own_macro __AVX2__)
+        set(own_macros "defined(__AVX2__) && defined(__FMA__) && defined(__BMI2__)") # as in isa.c
         if(isa STREQUAL x86_64_v4)
-            set(own_macro __AVX512VL__)
+            set(own_macros "defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && defined(__AVX512CD__)")
         endif()
         check_c_source_compiles("
-            #if defined(${own_macro})
+            #if ${own_macros}
             #error
             #endif
-            int main(void) { return 0; }" CSZ_BASELINE_LACKS_${ISA})
-        if(CSZ_COMPILES_${ISA} AND CSZ_BASELINE_LACKS_${ISA})
+            int main(void) { return 0; }" ${lacks})
+        if(${compiles} AND ${lacks})
             list(APPEND csz_isas ${isa})
         endif()
     endforeach()

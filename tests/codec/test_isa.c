@@ -121,6 +121,11 @@ static void random_fields_and_options_are_the_same(void **state) {
             o.bound_mode = CSZ_BOUND_PWR;
             o.floor = k % 2 ? o.bound : 0;
         }
+        if (k % 9 == 1) o = options_make(CSZ_BOUND_EXACT, 0);
+        if (k % 9 == 2) { /* 40 dB and more */
+            o.bound_mode = CSZ_BOUND_PSNR;
+            o.bound += 40;
+        }
         assert_sets_agree(&s, &o);
         sample_free(&s);
     }

@@ -125,7 +125,7 @@ for compiler in gcc clang; do
     variant "$compiler-O3-native" "$compiler" "-O3 $native" ""
     if [ "$(uname -m)" = x86_64 ]; then
         for isa in x86-64 x86-64-v3 x86-64-v4; do instruction_set "$compiler-O3" $isa ""; done
-        if have qemu-x86_64; then # no emulator of Debian has AVX-512
+        if have qemu-x86_64; then # which has no AVX-512: without a machine that has it, it is left out
             instruction_set "$compiler-O3" x86-64 "env CSZ_CPU_ISA= qemu-x86_64 -cpu Nehalem" # chosen by itself
             instruction_set "$compiler-O3" x86-64-v3 "env CSZ_CPU_ISA= qemu-x86_64 -cpu max"
         else
