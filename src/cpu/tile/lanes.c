@@ -9,7 +9,7 @@
 #include "cpu/bits.h"
 #include "cpu/vector.h"
 
-/* One look-up of a window whose top bits are next.  The symbol stays in its entry for now: loops over many
+/* One look-up of a window whose top bits are next.  The symbol stays in its entry: loops over many
  * take it from there, and a look-up needs fewer steps. */
 static inline uint32_t look_up(const uint16_t *table, uint64_t *window, uint32_t limit) {
     const uint32_t entry = table[*window >> (64 - limit)];
