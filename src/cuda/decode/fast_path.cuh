@@ -19,18 +19,18 @@ template <typename V> CSZ_COLD uint32_t tile_inside(const decode_call *call, con
 
 /*
  * Checks a record's head, decodes its lanes if the fast path can restore it, and says how the tile is to be
- * stored.  Every thread of the group calls it.  RUNS_NEVER: the record has no runs, nor raw values;
- * RUNS_MAYBE: either; RUNS_IN_SHARED: runs, and tables are theirs, in shared memory. staged: the same
- * words, as readers of lanes see them.
+ * stored.  Every thread of the group calls it.  S: the predictor's scale.  RUNS_NEVER: the record has no
+ * runs, nor raw values; RUNS_MAYBE: either; RUNS_IN_SHARED: runs, and tables are theirs, in shared memory.
+ * SHARES: the warp shares raw bits of long lanes. staged: the same words, as readers of lanes see them.
  */
 enum { RUNS_NEVER, RUNS_MAYBE, RUNS_IN_SHARED };
-template <typename P, int RUNS, bool ONE_ROUND, typename W, typename T>
-CSZ_DEVICE tile_head<typename P::value>
+template <typename S, int RUNS, bool SHARES, typename W, typename T>
+CSZ_DEVICE tile_head<typename S::value>
 record_decode(const decode_call *call, const block_job *job, const uint32_t *words, W staged, uint32_t nwords,
-              const tile_task *task, T tables, uint4 *code, uint32_t r) {
-    typedef typename P::value V;
+              const tile_task *task, T tables, uint4 *code, uint32_t r, int rank, bool one_round) {
+    typedef typename S::value V;
     typedef csz_value<V> traits;
-    const record_view<V> view = record_open<V>(words, nwords, P::rank);
+    const record_view<V> view = record_open<V>(words, nwords, rank);
     const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
     uint32_t kind = RUNS == RUNS_MAYBE && view.mode == CSZ_MODE_RAW ? KIND_RAW
                     : flat                       ? (view.nmasks ? KIND_FLAT_MASKED : KIND_FLAT)
@@ -48,9 +48,9 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
          * archive from
          */
         const uint64_t reach = (uint64_t)job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (view.klass || !P::accepts(view.base) || (nwords > job->stage_words && reach > job->words_left)) {
+        if (view.klass || !S::accepts(view.base) || (nwords > job->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
-            if (ONE_ROUND && r == 0) {
+            if (one_round && r == 0) {
                 one_round_shared *own = one_round_own(call);
                 own->slow[atomicAdd(&own->n_slow, 1u)] = task->place.tile;
             } else if (r == 0)
@@ -65,8 +65,7 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
     tile_head<V> head;
     head.base = view.base;
     if (csz_agreed(kind == KIND_FLAT))
-        head.base =
-            (typename traits::quantum)traits::to_bits(flat_value(&view, words, P::scale::common_of(job)));
+        head.base = (typename traits::quantum)traits::to_bits(flat_value(&view, words, S::common_of(job)));
     const uint32_t exceptions = kind != KIND_NONE && view.n_exceptions != 0;
     head.packed = kind | view.order << 8 | exceptions << 16;
     if (csz_agreed(kind > KIND_MASKED)) return head;
@@ -79,8 +78,7 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
     } else if (csz_agreed(view.mode == CSZ_MODE_S || view.mode == CSZ_MODE_P)) {
         good = decode_lanes<V, 2, false>(&view, words, staged, nwords, tables, code, r);
     } else {
-        constexpr bool shares = ONE_ROUND && RUNS == RUNS_NEVER; /* the warp shares a lane's raw bits */
-        good = decode_lanes<V, 1, shares>(&view, words, staged, nwords, tables, code, r);
+        good = decode_lanes<V, 1, SHARES>(&view, words, staged, nwords, tables, code, r);
     }
     if (csz_agreed(!good)) {
         if (r == 0) fault(job, CSZ_CUDA_FAULT_RECORD);
@@ -113,29 +111,34 @@ CSZ_DEVICE uint32_t runs_are_ready(const decode_call *call, block_job *job, uint
 /*
  * record_decode for records of runs, of raw values, those longer than the stage, and those whose tables the
  * block does not keep.  Out of line; it finds its block's shared memory by itself, so that the compiler
- * knows that it is shared: a run is a chain of look-ups.
+ * knows that it is shared: a run is a chain of look-ups.  One function for all ranks and both kernels:
+ * compiled for each, it was a quarter of the decoder's PTX.
  */
-template <typename P, bool ONE_ROUND>
-CSZ_COLD tile_head<typename P::value> record_decode_slowly(const decode_call *call, uint32_t turn) {
+template <typename S>
+CSZ_COLD tile_head<typename S::value> record_decode_slowly(const decode_call *call, uint32_t turn) {
     block_job *job = &block_own()->job;
     uint4 *memory = block_memory();
     const uint32_t r = threadIdx.x % GROUP_THREADS, group = threadIdx.x / GROUP_THREADS;
     uint4 *code = group_memory(call, memory, group);
     const tile_task *task = group_task(code, turn);
     const uint32_t nwords = task->end - task->begin;
+    const int rank = call->geometry.rank;
+    const bool one_round = call->one_round != 0;
     const uint32_t *record = job->frame + job->payload_word + task->begin,
                    *stage = group_stage(job, memory, group) + record_skew(record);
     if (nwords <= job->stage_words) {
         const uint32_t mode = stage[0] & 15;
         if (mode >= CSZ_MODE_RLE && mode < CSZ_MODE_RAW && runs_are_ready(call, job, memory, r))
-            return record_decode<P, RUNS_IN_SHARED, ONE_ROUND>(
-                call, job, stage, stage, nwords, task, (const uint16_t *)(memory + job->runs_at), code, r);
+            return record_decode<S, RUNS_IN_SHARED, false>(call, job, stage, stage, nwords, task,
+                                                           (const uint16_t *)(memory + job->runs_at), code, r,
+                                                           rank, one_round);
         record = stage;
     }
     const uint16_t *tables = nwords && job->kept >> (record[0] & 15) & 1
                                  ? (const uint16_t *)memory
                                  : call->tables + (size_t)job->number * TABLE_N;
-    return record_decode<P, RUNS_MAYBE, ONE_ROUND>(call, job, record, record, nwords, task, tables, code, r);
+    return record_decode<S, RUNS_MAYBE, false>(call, job, record, record, nwords, task, tables, code, r, rank,
+                                               one_round);
 }
 
 /* Starts the copy of the record of a group's next tile. */
@@ -217,11 +220,11 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *job, const uint16_
             const uint32_t *words = stage + record_skew(payload + task->begin);
             const uint32_t mode = nwords && staged ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
             if (csz_agreed(staged && job->kept >> mode & 1)) {
-                head =
-                    record_decode<P, RUNS_NEVER, ONE_ROUND>(call, job, words, shared_words_of(words), nwords,
-                                                            task, shared_table_of(tables), shared, r);
+                head = record_decode<typename P::scale, RUNS_NEVER, ONE_ROUND>(
+                    call, job, words, shared_words_of(words), nwords, task, shared_table_of(tables), shared,
+                    r, P::rank, ONE_ROUND);
             } else {
-                head = record_decode_slowly<P, ONE_ROUND>(far, turn);
+                head = record_decode_slowly<typename P::scale>(far, turn);
                 if (!ONE_ROUND) csz_warp_reconverge();
             }
         }
@@ -272,7 +275,7 @@ CSZ_DEVICE void group_run(const decode_call *call, block_job *job, const uint16_
         if (flat) tile_store_flat<V, P::rank>(call, job, task, head.base, tile_weight, r);
         if (csz_agreed((!is_stored || head.has_exceptions()) &&
                        !(TEAMS && task->place.tile == NO_TILE_NOW))) {
-            tile_store_slowly<P, ONE_ROUND>(far, turn, head, is_stored);
+            tile_store_slowly<P>(far, turn, head, is_stored);
             if (!ONE_ROUND) csz_warp_reconverge();
         }
         if (ONE_ROUND) break;

@@ -99,7 +99,7 @@ CSZ_DEVICE void one_round_rehearse(const decode_call *call, one_round_shared *ow
     tile_head<typename P::value> head;
     head.base = 0;
     head.packed = KIND_EDGE | 1u << 16;
-    tile_store_slowly<P, true>(call, 1, head, 0);
+    tile_store_slowly<P>(call, 1, head, 0);
 }
 
 /*

@@ -75,17 +75,14 @@ CSZ_DEVICE one_round_shared *one_round_own(const decode_call *call) {
  * The turn of a slow path: whether it is the rehearsal, its group's memory and its task.  Out-of-line
  * functions look these up again: arguments that stay alive over a call are spilled.
  */
-template <bool ONE_ROUND> CSZ_DEVICE bool turn_is_rehearsal(uint32_t turn) {
-    return CSZ_REHEARSE && ONE_ROUND && turn != 0;
+CSZ_DEVICE bool turn_is_rehearsal(const decode_call *call, uint32_t turn) {
+    return CSZ_REHEARSE && call->one_round && turn != 0;
 }
-template <bool ONE_ROUND> CSZ_DEVICE uint4 *turn_memory(const decode_call *call, uint32_t turn) {
-    return turn_is_rehearsal<ONE_ROUND>(turn)
-               ? one_round_own(call)->rehearsal_code
-               : group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
+CSZ_DEVICE uint4 *turn_memory(const decode_call *call) {
+    return group_memory(call, block_memory(), threadIdx.x / GROUP_THREADS);
 }
-template <bool ONE_ROUND> CSZ_DEVICE const tile_task *turn_task(const decode_call *call, uint32_t turn) {
-    return turn_is_rehearsal<ONE_ROUND>(turn) ? &one_round_own(call)->rehearsal_task
-                                              : group_task(turn_memory<ONE_ROUND>(call, turn), turn);
+CSZ_DEVICE const tile_task *turn_task(const decode_call *call, uint32_t turn) {
+    return group_task(turn_memory(call), turn);
 }
 
 /* Adds the threads' parts of a tile's checksum to the job's; whole warps call it. */
@@ -96,10 +93,10 @@ CSZ_DEVICE void values_count(const block_job *job, const tile_task *task, uint32
 
 /* ---- a task's record and target ---- */
 
-/* IN_STAGE: no other record has been sent for since, so a record that fits is still in the stage. */
-template <bool IN_STAGE> CSZ_DEVICE record_words task_record(const decode_job *job, const tile_task *task) {
+/* In a call of one round no other record has been sent for since, so one that fits is still in the stage. */
+CSZ_DEVICE record_words task_record(const decode_call *call, const decode_job *job, const tile_task *task) {
     record_words w = {job->frame + job->payload_word + task->begin, task->end - task->begin};
-    if (IN_STAGE && w.n <= job->stage_words)
+    if (call->one_round && w.n <= job->stage_words)
         w.p = group_stage(job, block_memory(), threadIdx.x / GROUP_THREADS) + record_skew(w.p);
     return w;
 }
@@ -179,28 +176,41 @@ CSZ_DEVICE void tile_store_flat(const decode_call *call, const block_job *job, c
 
 /* ---- tiles with masks ---- */
 
+/* The units of a coded tile, or of a tile of one value: one loop over slices for both. */
+template <typename P> struct masked_units {
+    typedef typename P::value V;
+    typename P::units coded; /* of a tile of one value whatever codes are there, which nobody uses */
+    V value;
+    bool is_flat;
+    __device__ __forceinline__ void next(uint32_t i, uint32_t unit) { coded.next(i, unit); }
+    __device__ __forceinline__ void slices(int i, V *low, V *high) const {
+        coded.slices(i, low, high);
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            if (is_flat) low[k] = high[k] = value;
+        }
+    }
+};
+
 /* Coded tiles and tiles of one value, with masks.  Returns the thread's part of the checksum. */
-template <typename P, bool ONE_ROUND>
+template <typename P>
 CSZ_COLD uint32_t tile_store_masked(const decode_call *call, uint32_t turn, uint32_t kind) {
     typedef typename P::value V;
     const decode_job *job = &block_own()->job;
     const uint32_t r = threadIdx.x % GROUP_THREADS;
-    uint4 *shared = turn_memory<false>(call, turn); /* never in the rehearsal */
+    uint4 *shared = turn_memory(call); /* never in the rehearsal */
     const tile_task *task = group_task(shared, turn);
-    const record_words record = task_record<ONE_ROUND>(job, task);
+    const record_words record = task_record(call, job, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(record.p, record.n, P::rank);
     const typename P::scale::common common = P::scale::common_of(job);
-    uint32_t wrong = 0, hash;
+    uint32_t wrong = 0;
     const store_options options = {record_masks(&view, record, &wrong), call->aligned};
-    if (kind == KIND_FLAT_MASKED) {
-        flat_values<V> values = {flat_value(&view, record.p, common)};
-        hash = tile_store<V, P::rank, false>(values, r, &target, &options, &wrong);
-    } else {
-        typename P::units units;
-        units.begin(P::open(shared, group_firsts(shared), view.base, common, view.order));
-        hash = tile_store<V, P::rank, false>(units, r, &target, &options, &wrong);
-    }
+    masked_units<P> units;
+    units.coded.begin(P::open(shared, group_firsts(shared), view.base, common, view.order));
+    units.is_flat = kind == KIND_FLAT_MASKED;
+    units.value = flat_value(&view, record.p, common);
+    const uint32_t hash = tile_store<V, P::rank, false>(units, r, &target, &options, &wrong);
     if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
     return hash * thread_weight(r);
 }
@@ -220,9 +230,9 @@ template <typename V, int RANK> CSZ_COLD uint32_t tile_store_raw(const decode_ca
     typedef csz_value<V> traits;
     const decode_job *job = &block_own()->job;
     const uint32_t r = threadIdx.x % GROUP_THREADS;
-    const tile_task *task = turn_task<false>(call, turn);
+    const tile_task *task = turn_task(call, turn);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
-    const uint32_t *values = task_record<false>(job, task).p + 1;
+    const uint32_t *values = job->frame + job->payload_word + task->begin + 1;
     const uint32_t sum_words = raw_sums_itself<V>(call, job, task);
     const int64_t stride = slice_stride<RANK>(&target);
     uint32_t hash = 0;
@@ -296,19 +306,19 @@ template <typename V, int RANK> CSZ_COLD uint32_t tile_store_raw(const decode_ca
  * there are restored once more: to read them back would take as long as all stores under way, 9 us of a
  * map's 27.
  */
-template <typename P, bool ONE_ROUND> CSZ_COLD void exceptions_store(const decode_call *call, uint32_t turn) {
+template <typename P> CSZ_COLD void exceptions_store(const decode_call *call, uint32_t turn) {
     typedef typename P::value V;
     typedef csz_value<V> traits;
     const block_job *job = &block_own()->job;
     const uint32_t r = threadIdx.x % GROUP_THREADS;
-    const bool is_rehearsal = turn_is_rehearsal<ONE_ROUND>(turn);
-    uint4 *shared = turn_memory<ONE_ROUND>(call, turn);
-    const tile_task *task = turn_task<ONE_ROUND>(call, turn);
+    const bool is_rehearsal = turn_is_rehearsal(call, turn);
+    uint4 *shared = is_rehearsal ? one_round_own(call)->rehearsal_code : turn_memory(call);
+    const tile_task *task = is_rehearsal ? &one_round_own(call)->rehearsal_task : turn_task(call, turn);
     record_words record;
     if (is_rehearsal)
         record = {one_round_own(call)->rehearsal_record, task->end};
     else
-        record = task_record<ONE_ROUND>(job, task);
+        record = task_record(call, job, task);
     const tile_target<V> target = tile_target_of<V>(call, &task->place);
     const record_view<V> view = record_open<V>(record.p, record.n, P::rank);
     const typename P::scale::common common = is_rehearsal ? P::scale::nothing() : P::scale::common_of(job);
@@ -347,16 +357,16 @@ template <typename P, bool ONE_ROUND> CSZ_COLD void exceptions_store(const decod
 
 /*
  * What the fast path leaves of a tile; of one that is stored, exceptions alone.  One function, since each
- * call takes registers from that path.  ONE_ROUND: turn 1 is the rehearsal.
+ * call takes registers from that path.  In a call of one round, turn 1 is the rehearsal.
  */
-template <typename P, bool ONE_ROUND>
+template <typename P>
 CSZ_COLD void tile_store_slowly(const decode_call *call, uint32_t turn, tile_head<typename P::value> head,
                                 uint32_t is_stored) {
     typedef typename P::value V;
     const block_job *job = &block_own()->job;
-    const bool is_rehearsal = turn_is_rehearsal<ONE_ROUND>(turn);
-    uint4 *shared = turn_memory<ONE_ROUND>(call, turn);
-    const tile_task *task = turn_task<ONE_ROUND>(call, turn);
+    const bool is_rehearsal = turn_is_rehearsal(call, turn);
+    uint4 *shared = is_rehearsal ? one_round_own(call)->rehearsal_code : turn_memory(call);
+    const tile_task *task = is_rehearsal ? &one_round_own(call)->rehearsal_task : turn_task(call, turn);
     const uint32_t r = threadIdx.x % GROUP_THREADS, kind = is_stored ? (uint32_t)KIND_NONE : head.kind();
     uint32_t hash = 0;
     if (kind == KIND_EDGE) {
@@ -370,14 +380,14 @@ CSZ_COLD void tile_store_slowly(const decode_call *call, uint32_t turn, tile_hea
         flat_values<V> values = {csz_value<V>::from_bits((typename csz_value<V>::bits)head.base)};
         hash = tile_store_columns<V, P::rank>(values, r, &target);
     } else if (kind == KIND_MASKED || kind == KIND_FLAT_MASKED) {
-        hash = tile_store_masked<P, ONE_ROUND>(call, turn, kind);
+        hash = tile_store_masked<P>(call, turn, kind);
     } else if (kind == KIND_RAW) {
         hash = tile_store_raw<V, P::rank>(call, turn);
     }
-    if (kind != KIND_NONE && !is_rehearsal) values_count(job, turn_task<ONE_ROUND>(call, turn), hash);
+    if (kind != KIND_NONE && !is_rehearsal) values_count(job, turn_task(call, turn), hash);
     if (head.has_exceptions()) {
         __syncwarp(); /* the tile's values first */
-        exceptions_store<P, ONE_ROUND>(call, turn);
+        exceptions_store<P>(call, turn);
     }
 }
 

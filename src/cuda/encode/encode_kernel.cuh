@@ -102,19 +102,20 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
         record_announce(sh, r.words, (whole ? STAGED_WHOLE : 0u) | (now ? STAGED_NOW : 0u));
     if (csz_agreed(r.words == 0)) return;
     const unit_place at = unit_place_of(r, l, rank, empty, many_raw);
-    if (csz_agreed(now)) {
-        narrow_put_whole<V>(sh, job, r, at);
-    } else if (csz_agreed(whole | (csz_held(&sh.waiting_how) != 0))) {
+    if (csz_agreed(whole | (csz_held(&sh.waiting_how) != 0))) {
         narrow_packets parked;
 #pragma unroll
         for (int i = 0; i < 16; i++) parked.single[i] = p.single[i];
-        if (mode == CSZ_MODE_S) {
+        if (mode == CSZ_MODE_S && !csz_agreed(now)) {
             narrow_put_alone<V, true>(sh, job, r, at, &parked, n.buckets);
         } else {
 #pragma unroll
             for (int i = 0; i < 8; i++) parked.vector[i] = p.vector[i];
             parked.sparse = p.sparse;
-            narrow_put_alone<V, false>(sh, job, r, at, &parked, n.buckets);
+            if (csz_agreed(now))
+                narrow_put_whole<V>(sh, job, r, at, &parked, n.buckets);
+            else
+                narrow_put_alone<V, false>(sh, job, r, at, &parked, n.buckets);
         }
     } else {
         narrow_put_unit<V, true>(sh, mode, r, at, p, n.buckets, record_at(sh, number_of(sh), 0));
@@ -146,7 +147,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
                 [&] {
                     frame_enter<V>(sh, job);
                     __syncthreads();
-                    tile_slow_quantize<Predictor, V>(sh, job);
+                    tile_slow_quantize<typename Predictor::any_rows, V>(sh, job);
                 });
             const uint32_t t = csz_thread();
             if (csz_agreed((f.klass | f.is_fill) != 0)) { /* its record is made */

@@ -62,8 +62,8 @@ CSZ_DEVICE void whole_begin(encode_shared<V> &sh, const record_layout &r, typena
 }
 
 struct general_result {
-    uint32_t words;
-    uint32_t instead; /* nothing is staged: a raw record is no larger */
+    uint32_t special_at; /* where the record has its masks and exceptions, in words */
+    uint32_t instead;    /* nothing is staged: a raw record is no larger */
 };
 
 /* What general_encode has to know of a tile, but for its deltas. */
@@ -76,11 +76,12 @@ struct general_tile {
 };
 
 /*
- * Measures the tile's record, publishes its size and stages it, unless a raw record is no larger. The
- * region may hold nothing else that is needed but the deltas. Out of line: inlined, it made the common
- * path of the encoder 1% slower.
+ * Measures the tile's record, publishes its size and stages all but its masks and exceptions, unless a raw
+ * record is no larger. The region may hold nothing else that is needed but the deltas. Out of line: inlined,
+ * it made the common path of the encoder 1% slower. FORMS: the modes that tiles of such deltas may have.
  */
-template <typename V, int RANK, bool IS_SHORT, typename Deltas>
+enum { FORM_SINGLE = 1, FORM_RUNS = 2 };
+template <typename V, int FORMS, bool IS_SHORT, typename Deltas>
 CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
                                        const Deltas &deltas, const general_tile &tile, int mode) {
     typedef typename Deltas::delta delta;
@@ -88,7 +89,8 @@ CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V>
     const unit_lanes u = unit_lanes_of(sh, tile.nonzero);
     const csz_special_sizes *sizes = tile.special ? &sh.special_sizes : NULL;
     const uint32_t units = csz_mode_units(mode);
-    const bool empty = u.empty(units), is_single = Deltas::IS_WIDE && mode == CSZ_MODE_S;
+    const bool empty = u.empty(units),
+               is_single = FORMS == FORM_SINGLE || (FORMS & FORM_SINGLE && mode == CSZ_MODE_S);
     csz_runs runs = {0, 0};
     csz_unit_bits n = {0, 0, 0, 0};
     if (is_single) {
@@ -101,29 +103,36 @@ CSZ_COLD general_result general_encode(encode_shared<V> &sh, const encode_job<V>
     record_layout r =
         record_begin<V>(mode, tile.klass, tile.order, base, sizes, csz_mode_lanes(mode), u.total(units));
     record_end(&r, l, tile.special ? sh.special_sizes.words : 0);
-    const general_result result = {r.words, r.words >= raw_words_of<V>(c)};
+    const general_result result = {r.special_at, r.words >= raw_words_of<V>(c)};
     if (result.instead) return result;
     if (csz_thread() == 0) record_publish(sh, r.words, STAGED_WHOLE | STAGED_NOW);
     if (is_single) {
         delta d[32];
 #pragma unroll
         for (int b = 0; b < 32; b++) d[b] = deltas(b);
-        whole_begin(sh, r, base, sizes, 2, u, l.length);
+        whole_begin(sh, r, base, sizes, units, u, l.length);
         if (!empty)
             csz_wide_put<IS_SHORT>(csz_putter(sh.predict.region, r.bits_at + l.symbols_at),
                                    csz_putter(sh.predict.region, r.bits_at + l.raw_at), d,
                                    sh.books + csz_book_at(CSZ_BOOK_W));
     } else {
         const csz_held_deltas<delta> held(deltas);
-        whole_begin(sh, r, base, sizes, 4, u, l.length);
+        whole_begin(sh, r, base, sizes, units, u, l.length);
         if (!empty)
             csz_runs_put(csz_putter(sh.predict.region, r.bits_at + l.symbols_at), held, runs, mode,
                          tile.klass, &job.work.table[c.frame][0][0]);
     }
-    if (tile.special) {
+    return result;
+}
+
+/* Puts the masks and exceptions of a record that is staged. */
+template <typename V, int RANK>
+CSZ_DEVICE general_result general_end(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                      const general_tile &tile, const general_result &result) {
+    if (tile.special && !result.instead) {
         __syncthreads(); /* a putter may touch the word past its last */
-        csz_special_put<V, RANK>(sh.predict.region + r.special_at, sh.special, sh.predict.scratch, job.tile,
-                                 c, tile.exceptions);
+        csz_special_put<V, RANK>(sh.predict.region + result.special_at, sh.special, sh.predict.scratch,
+                                 job.tile, c, tile.exceptions);
     }
     return result;
 }
@@ -137,31 +146,39 @@ CSZ_COLD void special_measure(encode_shared<V> &sh, const encode_job<V> &job, co
     __syncthreads();
 }
 
-/* Tiles of a class above 0, whose deltas are in the region; D: of that class; IS_SHORT: see put_raw. */
-template <typename V, int RANK, bool IS_SHORT, typename D>
-CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
+/* Tiles of a class above 0, whose deltas are in the region; D: their type; IS_SHORT: see put_raw. */
+template <typename V, int RANK, int FORMS, bool IS_SHORT, typename D>
+CSZ_DEVICE general_result wide_encode_as(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                         int mode) {
     typedef typename csz_value<V>::quantum quantum;
     const csz_parked_wide<quantum, D> deltas = {(const quantum *)sh.predict.region + csz_thread()};
     general_tile tile = {};
-    tile.klass = sizeof(D) == 4 ? 1 : 2;
+    tile.klass = sh.predict.klass;
     tile.order = CSZ_ORDER_FULL;
     tile.exceptions = sh.predict.exceptions[csz_thread()];
     tile.bits = csz_wide_nbits(deltas, sh.books + csz_book_at(CSZ_BOOK_W), &tile.nonzero);
     tile.special = __syncthreads_or(tile.exceptions != 0);
     if (tile.special) special_measure<V, RANK>(sh, job, c, tile.exceptions);
-    return general_encode<V, RANK, IS_SHORT>(sh, job, c, deltas, tile,
-                                             csz_mode_of_workflow(job.tile.workflow, tile.klass, CSZ_MODE_S));
+    return general_end<V, RANK>(sh, job, c, tile,
+                                general_encode<V, FORMS, IS_SHORT>(sh, job, c, deltas, tile, mode));
 }
 
-/* Class 2 apart: few tiles of f64 have it. */
+/* f64: 64-bit integers, which few tiles need, code runs of 32-bit deltas too. */
 template <typename V, int RANK>
-CSZ_COLD general_result longest_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    return wide_encode_as<V, RANK, false, int64_t>(sh, job, c);
+CSZ_COLD general_result longest_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c,
+                                       int mode) {
+    return wide_encode_as<V, RANK, FORM_SINGLE | FORM_RUNS, false, int64_t>(sh, job, c, mode);
 }
 template <typename V, int RANK, bool IS_SHORT>
 CSZ_COLD general_result wide_encode(encode_shared<V> &sh, const encode_job<V> &job, const csz_claim &c) {
-    if (sizeof(V) == 8 && sh.predict.klass == 2) return longest_encode<V, RANK>(sh, job, c);
-    return wide_encode_as<V, RANK, IS_SHORT, int32_t>(sh, job, c);
+    const uint32_t klass = sh.predict.klass;
+    const int mode = csz_mode_of_workflow(job.tile.workflow, klass, CSZ_MODE_S);
+    if constexpr (sizeof(V) == 8) {
+        if (klass == 2 || mode != CSZ_MODE_S) return longest_encode<V, RANK>(sh, job, c, mode);
+        return wide_encode_as<V, RANK, FORM_SINGLE, IS_SHORT, int32_t>(sh, job, c, mode);
+    } else {
+        return wide_encode_as<V, RANK, FORM_SINGLE | FORM_RUNS, IS_SHORT, int32_t>(sh, job, c, mode);
+    }
 }
 
 /* Runs of 16-bit deltas, which are parked in the exchange. */
@@ -176,7 +193,8 @@ CSZ_COLD general_result runs_encode(encode_shared<V> &sh, const encode_job<V> &j
     tile.exceptions = sh.predict.exceptions[csz_thread()];
     tile.nonzero = csz_nonzero_mask(w, CSZ_BIASED) != 0;
     tile.special = __syncthreads_or(tile.exceptions != 0);
-    return general_encode<V, RANK, false>(sh, job, c, deltas, tile, mode);
+    return general_end<V, RANK>(sh, job, c, tile,
+                                general_encode<V, FORM_RUNS, false>(sh, job, c, deltas, tile, mode));
 }
 
 #endif

@@ -19,7 +19,7 @@ template <typename D> struct csz_held_deltas {
     D d[32];
     typedef typename csz_raw_of<D>::type raw;
     template <typename Parked> __device__ __forceinline__ csz_held_deltas(const Parked &parked) {
-#pragma unroll
+#pragma unroll 4
         for (int b = 0; b < 32; b++) d[b] = parked(b);
     }
     __device__ __forceinline__ D operator()(int b) const { return d[b]; }
@@ -88,9 +88,14 @@ CSZ_DEVICE csz_runs csz_runs_from(uint32_t starts) {
 
 template <typename Deltas> CSZ_DEVICE csz_runs csz_runs_find(const Deltas &d) {
     uint32_t starts = 0;
-#pragma unroll
-    for (int b = 1; b < 32; b++) starts |= (uint32_t)(d(b) != d(b - 1)) << b;
-    const auto before = __shfl_up_sync(CSZ_ALL, d(31), 1);
+    auto last = d(0);
+#pragma unroll 4
+    for (int b = 0; b < 32; b++) {
+        const auto next = d(b);
+        starts |= (uint32_t)(next != last) << b;
+        last = next;
+    }
+    const auto before = __shfl_up_sync(CSZ_ALL, last, 1);
     if ((threadIdx.x & 3) == 0 || before != d(0)) starts |= 1;
     return csz_runs_from(starts);
 }

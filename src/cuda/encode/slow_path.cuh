@@ -91,12 +91,11 @@ CSZ_COLD void narrow_put_alone(encode_shared<V> &sh, const encode_job<V> &job, r
 }
 
 /*
- * A record that reaches into the exchange. The parked words are fetched and cleared first, and code words
- * are looked up again.
+ * The same for a record that reaches into the exchange, whose words are fetched and cleared first.
  */
 template <typename V>
-CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r,
-                               unit_place at) {
+CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, record_layout r, unit_place at,
+                               const narrow_packets *parked, uint32_t buckets) {
     const int mode = (int)(r.first & 15u);
     uint32_t w[16];
     record_flush(sh, job, false);
@@ -108,17 +107,14 @@ CSZ_COLD void narrow_put_whole(encode_shared<V> &sh, const encode_job<V> &job, r
                        sh.facts.special_words ? &sh.special_sizes : NULL, csz_mode_units(mode), at.empty,
                        at.rank, at.length);
     if (at.empty) return;
-    const csz_words_held words = {w};
-    narrow_packets p = {{0}, {0}, 0};
-    csz_unit_bits n = {0, 0, 0, 0};
-    narrow_look_vectors(mode, p, &n, words, csz_nonzero_mask(w, CSZ_BIASED), sh.books, CSZ_BIASED);
-    narrow_look_singles(mode, p, &n, words, sh.books, CSZ_BIASED);
+    narrow_packets p = *parked;
     narrow_put<false>(mode, sh.predict.region, at.symbols_at, at.escapes_at, p);
     csz_putter raw(sh.predict.region, at.raw_at);
-    for (int i = 0; i < 32; i++) {
-        const int b =
-            mode == CSZ_MODE_S ? i / 2 + 16 * (i & 1) : i; /* buckets are marked in the order of writing */
-        if (n.buckets >> i & 1) raw.put(csz_raw_packet(csz_half_delta(w, b)));
+#pragma unroll 1
+    for (; buckets; buckets &= buckets - 1) {
+        const uint32_t i = (uint32_t)__ffs((int)buckets) - 1;
+        const int b = mode == CSZ_MODE_S ? (int)(i / 2 + 16 * (i & 1)) : (int)i; /* in the order of writing */
+        raw.put(csz_raw_packet(csz_half_delta(w, b)));
     }
     raw.flush();
 }

@@ -95,8 +95,7 @@ enum { RUN_BOOKS = 1u << CSZ_BOOK_RV | 1u << CSZ_BOOK_RL };
 template <typename V, typename S> CSZ_COLD uint32_t count_wide(S &sh, int workflow) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x, lane = t & 31;
-    const csz_parked_wide<quantum, quantum> parked = {(const quantum *)sh.predict.region + t};
-    const csz_held_deltas<quantum> deltas(parked);
+    const csz_parked_wide<quantum, quantum> deltas = {(const quantum *)sh.predict.region + t};
     uint32_t *count = (uint32_t *)sh.count;
     bool nonzero = false;
 #pragma unroll 8

@@ -82,7 +82,7 @@ CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_s
         } else if (csz_is_plain<Z>(job, claim())) {
             u = csz_round_whole<V, RANK, true, HASH, ROWS, Z>(exchange, csz_reference_of(sh), job, claim());
         } else {
-            u = csz_round_filled<V, RANK, HASH, ROWS, Z>(exchange, csz_reference_of(sh), job, claim());
+            u = csz_round_filled<V, RANK, HASH, Z>(exchange, csz_reference_of(sh), job, claim());
         }
         /* the same in all threads: all have read the corner */
         bool lost = csz_held(&csz_reference_of(sh)->first) == CSZ_NO_REFERENCE;
@@ -161,6 +161,7 @@ template <typename V, int RANK, bool HASH, int ROWS, typename Z = typename csz_v
 struct csz_lorenzo_predictor {
     typedef V value;
     typedef Z quantizer;
+    typedef csz_lorenzo_predictor<V, RANK, HASH, CSZ_ROWS_ASKED, Z> any_rows; /* the same slow path */
     enum { rank = RANK };
 
     template <typename Claim, typename SlowPath>

@@ -55,6 +55,7 @@ template <int HIGH> CSZ_DEVICE double sum_scale(uint32_t word, double magic, dou
  * With an absolute bound that is a multiplication.
  */
 template <typename V> struct linear_scale {
+    typedef V value;
     typedef V common;
     V magic, step;
 
@@ -73,6 +74,7 @@ template <typename V> struct linear_scale {
 
 /* With a pointwise bound, a power. */
 template <typename V> struct log_scale {
+    typedef V value;
     typedef typename csz_value<V>::quantum quantum;
     typedef typename csz_value<V>::bits bits;
     typedef typename csz_value<V>::pointwise common;

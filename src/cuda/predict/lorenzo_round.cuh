@@ -462,10 +462,10 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
 }
 
 /* The same for fields with a fill value, or with a floor, out of line. */
-template <typename V, int RANK, bool HASH, int ROWS, typename Z>
+template <typename V, int RANK, bool HASH, typename Z>
 CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                       const csz_claim &c) {
-    return csz_round_whole<V, RANK, false, HASH, ROWS, Z>(exchange, reference, job, c);
+    return csz_round_whole<V, RANK, false, HASH, CSZ_ROWS_ASKED, Z>(exchange, reference, job, c);
 }
 
 #endif

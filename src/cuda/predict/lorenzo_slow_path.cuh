@@ -346,6 +346,7 @@ CSZ_DEVICE typename csz_value<V>::bits csz_slow_delta(const typename csz_value<V
     return sum;
 }
 
+/* The same for other shapes.  Loops stay loops: unrolled, they were a twelfth of the encoder's PTX. */
 template <typename V, int RANK>
 CSZ_COLD uint32_t csz_deltas_any(typename csz_value<V>::quantum *q, typename csz_value<V>::quantum base,
                                  uint32_t klass, uint32_t *count, uint32_t lx, uint32_t ly) {
@@ -354,17 +355,16 @@ CSZ_COLD uint32_t csz_deltas_any(typename csz_value<V>::quantum *q, typename csz
     if (klass == 0 && RANK > 1) {
         uint32_t n[3] = {0, 0, 0};
 #pragma unroll 1
-        for (uint32_t b = 0; b < 32; b++) {
-            const uint32_t e = csz_code_element(RANK, t, b);
-            for (uint32_t i = 0; i < 3; i++)
-                n[i] += (csz_slow_delta<V, RANK>(q, base, e, lx, ly, i) & 0xFFFFu) != 0;
+        for (uint32_t i = 0; i < 3 * 32; i++) {
+            const uint32_t o = i >> 5, e = csz_code_element(RANK, t, i & 31);
+            n[o] += (csz_slow_delta<V, RANK>(q, base, e, lx, ly, o) & 0xFFFFu) != 0;
         }
         order = csz_order_agree<RANK>(count, n);
     }
     typename csz_value<V>::bits d[32];
-#pragma unroll
-    for (int b = 0; b < 32; b++)
-        d[b] = csz_slow_delta<V, RANK>(q, base, csz_code_element(RANK, t, (uint32_t)b), lx, ly, order);
+#pragma unroll 1
+    for (uint32_t b = 0; b < 32; b++)
+        d[b] = csz_slow_delta<V, RANK>(q, base, csz_code_element(RANK, t, b), lx, ly, order);
     csz_deltas_put<V>(q, d, klass);
     return order;
 }
