@@ -56,11 +56,13 @@ static __device__ void lane_codes(record_reader *r, const uint16_t *tables, uint
     if (mode == CSZ_MODE_S) {
         const uint16_t *table = tables + (klass ? TABLE_W : TABLE_S);
         const uint32_t half = 4 * (rank == 3 ? 528 : 132); /* from code b to code b + 16 */
+#pragma unroll 1
         for (uint32_t i = 0; i < 32; i++) {
             A *a = acc + wide_place_of_code(rank, 2 * lane + (i >> 4), i & 15);
             a[0] = (A)delta_symbol<12>(r, table);
             a[half] = (A)delta_symbol<12>(r, table);
         }
+#pragma unroll 1
         for (uint32_t i = 0; i < 32; i++) {
             A *a = acc + wide_place_of_code(rank, 2 * lane + (i >> 4), i & 15);
             const uint32_t first = (uint32_t)a[0], second = (uint32_t)a[half];
@@ -81,7 +83,9 @@ static __device__ void lane_codes(record_reader *r, const uint16_t *tables, uint
     const uint16_t *escapes = tables + (mode == CSZ_MODE_P   ? TABLE_PE
                                         : mode == CSZ_MODE_Q ? TABLE_QE
                                                              : TABLE_ME);
+#pragma unroll 1
     for (uint32_t u = 0; u < units; u++) {
+#pragma unroll 1
         for (uint32_t i = 0; i < 32 / digits; i++) {
             /*
              * first code of symbol i; P: 4s, 4s+2, 4s+16, 4s+18; Q: 8s, 8s+4, 8s+16, 8s+20; M: 0, 8, 16, 24
@@ -93,6 +97,7 @@ static __device__ void lane_codes(record_reader *r, const uint16_t *tables, uint
                 first = 2 * digits * step + digits * (k & 1) + 16 * (k >> 1);
             }
             uint32_t symbol = bits_symbol<12>(r, vectors) >> 8;
+#pragma unroll 1
             for (uint32_t d = 0; d < digits; d++) {
                 uint32_t digit = symbol >> (bits * d) & top;
                 acc[wide_place_of_code(rank, lane * units + u, first + d)] =
@@ -100,10 +105,12 @@ static __device__ void lane_codes(record_reader *r, const uint16_t *tables, uint
             }
         }
     }
+#pragma unroll 1
     for (uint32_t i = 0; i < n; i++) {
         A *a = &acc[wide_place_of_code(rank, lane * units + (i >> 5), i & 31)];
         if ((uint32_t)*a == MARK_ESCAPE) *a = (A)(MARK_SYMBOL | delta_symbol<11>(r, escapes));
     }
+#pragma unroll 1
     for (uint32_t i = 0; i < n; i++) {
         A *a = &acc[wide_place_of_code(rank, lane * units + (i >> 5), i & 31)];
         uint32_t x = (uint32_t)*a;
@@ -120,6 +127,7 @@ template <typename A>
 static __device__ uint32_t lane_runs(record_reader *r, bounded_words words, uint32_t end,
                                      const uint16_t *tables, uint32_t mode, uint32_t klass, uint32_t lane,
                                      int rank, A *acc) {
+#pragma unroll 1
     for (uint32_t i = 0; i < 128;) {
         A delta;
         uint32_t run;
@@ -132,6 +140,7 @@ static __device__ uint32_t lane_runs(record_reader *r, bounded_words words, uint
             run = (bits_symbol<11>(r, tables + TABLE_RL) >> 8) + 1;
         }
         if (run > 128 - i) return 0;
+#pragma unroll 1
         for (; run > 0; run--, i++) acc[wide_place_of_code(rank, 4 * lane + (i >> 5), i & 31)] = delta;
     }
     return 1;
@@ -155,6 +164,7 @@ static __device__ uint32_t general_lanes(const record_view<V> *view, const uint3
     if (nbits == 0) {
         if ((r < 32 ? view->bitmap[0] : view->bitmap[1]) >> lane & 1) good = 0;
         const uint32_t units = CSZ_TILE_UNITS / view->nlanes;
+#pragma unroll 1
         for (uint32_t i = 0; i < 32 * units; i++)
             acc[wide_place_of_code(rank, r * units + (i >> 5), i & 31)] = 0;
         return good;
@@ -198,6 +208,7 @@ template <typename V>
 static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile_target<V> *t,
                                                uint32_t unit) {
     uint32_t inside = 0;
+#pragma unroll 1
     for (uint32_t b = 0; b < 32; b++) {
         const element_place p = element_of(g, csz_code_element(g->rank, unit, b));
         inside |= (uint32_t)(p.x < t->extent[2] && p.y < t->extent[1] && p.z < t->extent[0]) << b;
@@ -225,6 +236,7 @@ CSZ_DEVICE void record_add_up(const decode_call *call, const decode_job *job, co
                               const uint32_t *record, uint32_t offset, uint32_t nwords, uint32_t r) {
     if (!call->all_slow || !call->check_groups) return;
     unsigned long long sum = 0;
+#pragma unroll 1
     for (uint32_t i = r; i < nwords; i += GENERAL_THREADS) sum += csz_hash_term(record[i], offset + i);
     sum = csz_warp_sum_u64(sum);
     if ((r & 31) == 0) atomicAdd(&call->group_sum[job->group_base + place->tile / CSZ_INDEX_GROUP], sum);
@@ -272,6 +284,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     }
     const typename G::scale::common common = G::scale::common_of(job);
     uint32_t hash = 0;
+#pragma unroll 1
     for (uint32_t i = 0; i < CSZ_TILE_N / GENERAL_THREADS; i++) {
         const uint32_t e = i * GENERAL_THREADS + r, code = csz_element_code(g->rank, e), unit = code >> 5,
                        b = code & 31;
@@ -301,6 +314,7 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     if (view.n_exceptions) {
         const uint32_t n = view.n_exceptions, *positions = record + nwords - n * traits::words - (n + 1) / 2;
         team.meet();
+#pragma unroll 1
         for (uint32_t i = r; i < n; i += GENERAL_THREADS) {
             const uint32_t code = record_position(positions, i);
             if (code >= CSZ_TILE_N || (i && code <= record_position(positions, i - 1))) {

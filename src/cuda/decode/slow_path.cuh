@@ -183,6 +183,7 @@ template <typename P> struct masked_units {
     V value;
     bool is_flat;
     __device__ __forceinline__ void next(uint32_t i, uint32_t unit) { coded.next(i, unit); }
+    __device__ __forceinline__ void move() { coded.move(); }
     __device__ __forceinline__ void slices(int i, V *low, V *high) const {
         coded.slices(i, low, high);
 #pragma unroll

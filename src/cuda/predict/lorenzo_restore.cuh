@@ -304,6 +304,15 @@ template <typename V, int RANK, typename S> struct lorenzo_units {
             high[k] = tile.scale.template of<1>(w[i][k]);
         }
     }
+
+    /* Moves slices 1 to 3 and 5 to 7 one place to the front. */
+    __device__ __forceinline__ void move() {
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+#pragma unroll
+            for (int k = 0; k < 4; k++) w[i][k] = w[i + 1][k];
+        }
+    }
 };
 
 /*
@@ -405,13 +414,16 @@ static __device__ void lorenzo_firsts(const csz_geometry *g, uint32_t order, A *
                    nrows = 1u << g->log2_t[1];
     if (order == CSZ_ORDER_FULL) return;
     if (team.thread() == 0) {
+#pragma unroll 1
         for (uint32_t z = 1; z < nplanes; z++)
             acc[wide_place(z << log2_plane)] += acc[wide_place((z - 1) << log2_plane)];
     }
     team.meet();
     if (order == CSZ_ORDER_XY) return;
+#pragma unroll 1
     for (uint32_t z = team.thread(); z < nplanes; z += SUM_THREADS) {
         const uint32_t plane = z << log2_plane;
+#pragma unroll 1
         for (uint32_t y = 1; y < nrows; y++)
             acc[wide_place(plane + (y << g->log2_t[2]))] +=
                 acc[wide_place(plane + ((y - 1) << g->log2_t[2]))];
@@ -429,10 +441,12 @@ static __device__ void lorenzo_sums_to(const csz_geometry *g, uint32_t order, in
     const uint32_t r = team.thread();
     uint32_t shift = 0;
     lorenzo_firsts(g, order, acc, team);
+#pragma unroll 1
     for (int dim = 2; dim >= last; dim--) {
         const uint32_t log2_n = g->log2_t[dim], log2_part = log2_n < 5 ? log2_n : 5,
                        nparts = 1u << (log2_n - log2_part);
         A sum = 0;
+#pragma unroll 1
         for (uint32_t line = r; line < (uint32_t)CSZ_TILE_N >> log2_part; line += SUM_THREADS) {
             /* neighbouring threads take neighbouring lines, or neighbouring parts of a line */
             const uint32_t part = line & (nparts - 1), number = line >> (log2_n - log2_part),
@@ -440,6 +454,7 @@ static __device__ void lorenzo_sums_to(const csz_geometry *g, uint32_t order, in
                            first = ((number >> shift) << (shift + log2_n)) + (part << (log2_part + shift)) +
                                    inner;
             sum = 0;
+#pragma unroll 1
             for (uint32_t i = 0; i < 1u << log2_part; i++) {
                 A *a = acc + wide_place(first + (i << shift));
                 *a = sum += *a;
@@ -451,11 +466,13 @@ static __device__ void lorenzo_sums_to(const csz_geometry *g, uint32_t order, in
             team.meet();
             A before = 0;
             const uint32_t part = r & (nparts - 1);
+#pragma unroll 1
             for (uint32_t i = 0; i < part; i++) before += totals[r - part + i];
             const uint32_t number = r >> (log2_n - log2_part), inner = number & ((1u << shift) - 1),
                            first = ((number >> shift) << (shift + log2_n)) + (part << (log2_part + shift)) +
                                    inner;
             if (part) {
+#pragma unroll 1
                 for (uint32_t i = 0; i < 32; i++) acc[wide_place(first + (i << shift))] += before;
             }
             team.meet();
