@@ -204,7 +204,7 @@ typedef struct decode_call {
     int nlevels;
     /* Claims: those of lattice l end with level_end[l], the coarsest first; a job has so many of each. */
     uint32_t level_end[CSZ_LEVELS_MAX], level_per_job[CSZ_LEVELS_MAX];
-    uint32_t nteams, has_tables; /* of a block: teams, and tables in its shared memory */
+    uint32_t has_tables; /* a block has tables in its shared memory */
 } decode_call;
 
 /*

@@ -241,12 +241,12 @@ static int packed_launch_as(decode_call *call, int nsms, size_t shared_nbytes, v
     const uint32_t most = sizeof(V) == 4 ? TEAMS_F32 : TEAMS_F64;
     call->has_tables = shared_nbytes >= of_tables + of_team;
     const size_t before = call->has_tables ? of_tables : 16;
-    call->nteams = shared_nbytes < before + of_team ? 1 : (uint32_t)((shared_nbytes - before) / of_team);
-    if (call->nteams > most) call->nteams = most;
-    const size_t nbytes = before + call->nteams * of_team;
+    uint32_t nteams = shared_nbytes < before + of_team ? 1 : (uint32_t)((shared_nbytes - before) / of_team);
+    if (nteams > most) nteams = most;
+    const size_t nbytes = before + nteams * of_team;
     int good = csz_shared_allow(packed_kernel<V, RANK>, nbytes) &&
                csz_launch_next(packed_kernel<V, RANK>, (uint32_t)(n < (uint64_t)nsms ? n : (uint64_t)nsms),
-                               call->nteams * TEAM_ALL, nbytes, 0, stream, *call);
+                               nteams * TEAM_ALL, nbytes, 0, stream, *call);
     const uint64_t groups = (uint64_t)call->njobs * call->max_groups, blocks = (uint64_t)nsms * 8,
                    wanted = call->check_groups ? (groups + VERIFY_THREADS - 1) / VERIFY_THREADS : groups;
     return good && csz_launch_next(packed_verify_kernel, (uint32_t)(wanted < blocks ? wanted : blocks),

@@ -85,7 +85,10 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
 
 /* ---- lattices ---- */
 
-template <typename V> struct levels_shared : packed_shared<V> { uint32_t claimed; };
+template <typename V> struct levels_shared : packed_shared<V> {
+    uint32_t claimed;
+    uint32_t rehearses; /* see levels_kernel */
+};
 
 /* What Lorenzo restores of a coarsest tile, exceptions and padding continuing their neighbours. */
 template <typename V, int RANK> CSZ_COLD void coarsest_restore(packed_shared<V> &sh) {
@@ -120,6 +123,9 @@ struct levels_plan {
 /*
  * Restored values of all lattices above the field, the coarsest first.  A tile waits for the coarser lattice
  * of its frame.  Tiles are claimed in order, so those that it waits for are being worked on or done.
+ *
+ * A block whose first tile has to wait makes it once from other values meanwhile, so that its instructions
+ * have been fetched when it counts.
  */
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
@@ -129,7 +135,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     const csz_packed_work &w = job.work.packed;
     const uint32_t t = threadIdx.x, n = plan.end[1];
     packed_begin<V>(sh, job);
-    if (t == 0) sh.claimed = csz_take_number(w.claimed);
+    if (t == 0) {
+        sh.claimed = csz_take_number(w.claimed);
+        sh.rehearses = 1;
+    }
     __syncthreads();
 #pragma unroll 1
     for (;;) {
@@ -145,17 +154,34 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
         if (t == 0) sh.claimed = csz_take_number(w.claimed);
         const bool is_here = f.tuning >= 0 && level < f.shape.nlevels &&
                              k < f.shape.grid[level][0] * f.shape.grid[level][1] * f.shape.grid[level][2];
+        const uint32_t first = f.shape.first[level]; /* as many tiles have the coarser lattices */
         if (is_here && t == 0) {
-            const uint32_t first = f.shape.first[level]; /* as many tiles have the coarser lattices */
             packed_tile_set<V>(sh, job, first + k);
-            while (csz_load_acquire(&w.restored[frame]) < first) CSZ_SPIN();
+            sh.rehearses =
+                sh.rehearses && !sh.tile.is_lorenzo && csz_load_acquire(&w.restored[frame]) < first;
+            if (sh.rehearses) { /* the field's first row in place of the coarser lattice */
+                sh.tile.place.coarser = job.tile.data + f.origin;
+                sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
+            }
         }
         __syncthreads();
         if (!is_here) continue;
-        if (sh.tile.is_lorenzo) {
-            coarsest_restore<V, RANK>(sh);
-        } else {
-            pyramid_tile_quantize<V, RANK>(sh, values, true);
+#pragma unroll 1
+        for (bool counts = !sh.rehearses;; counts = true) {
+            if (counts && t == 0)
+                while (csz_load_acquire(&w.restored[frame]) < first) CSZ_SPIN();
+            __syncthreads();
+            if (sh.tile.is_lorenzo)
+                coarsest_restore<V, RANK>(sh);
+            else
+                pyramid_tile_quantize<V, RANK>(sh, values, counts);
+            if (csz_agreed(counts)) break;
+            __syncthreads();
+            if (t == 0) {
+                sh.rehearses = sh.is_doubtful = 0;
+                packed_tile_set<V>(sh, job, first + k);
+            }
+            __syncthreads();
         }
         __syncthreads();
         if (t == 0) csz_block_arrive(&w.restored[frame], 1);
@@ -349,7 +375,7 @@ static bool packed_compress_as(const csz_work &of_call, const void *d_data,
     job.work = work;
     job.first_frame = plan->first_frame;
     job.header_nwords = plan->header_nbytes / 4;
-    job.stage_nwords = job.in_slots = job.is_again = 0;
+    job.in_slots = job.is_again = 0;
     const uint32_t at_once = (uint32_t)nsms * (sizeof(V) == 4 ? 5 : 3);
     const uint32_t tile_extra = extra_for<V>(g, 0),
                    record_extra = extra_for<V>(g, record_most<V>((int)plan->workflow)),

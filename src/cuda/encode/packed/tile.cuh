@@ -19,7 +19,6 @@ template <typename V> struct packed_job {
     uint64_t first_frame; /* number of frame 0, where the field is part of a larger one */
     uint32_t header_nwords;
     uint32_t extra_nbytes; /* of shared memory before packed_shared, see there */
-    uint32_t stage_nwords; /* of a record at most */
     uint32_t in_slots;     /* records of coarsest lattices alone, to their slots */
     uint32_t is_again;     /* only where a frame has turned out too large as a pyramid */
 };
