@@ -315,13 +315,12 @@ static int check_values(const cli_h5_dataset *d, int is_read) {
     return cli_fail("%s cannot be read: the file is damaged; copy it again from its source", d->at.path);
 }
 
-/* The elements of a box of the dataset's own dims, behind each other. */
+/* The elements of a box of the dataset's own dims, behind each other.  Memory has the box's shape: between
+ * shapes that differ HDF5 looks for the place of each element by itself. */
 static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *begin, const hsize_t *n) {
-    hsize_t count = 1;
     cli_h5_be_quiet();
-    for (int i = 0; i < d->rank; i++) count *= n[i];
     hid_t space = d->dataset >= 0 ? cli_h5.H5Dget_space(d->dataset) : -1,
-          memory = cli_h5.H5Screate_simple(1, &count, NULL);
+          memory = cli_h5.H5Screate_simple(d->rank, n, NULL);
     int is_read = space >= 0 && memory >= 0;
     if (d->rank)
         is_read = is_read && cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0;
