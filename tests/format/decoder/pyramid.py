@@ -18,14 +18,13 @@ TUNINGS = ((1.125, 1.5), (1.0, 1.0))
 def lattice_codes(rank, shape, inside):
     """The number of the code of each element of a lattice's tile, by element number.  inside: its extents in
     the lattice."""
-    numbers = []
     bits = [(bit, i) for bit in range(12) for i in (2, 1, 0) if 2 << bit < shape[i]]
     bits.sort(key=lambda b: (inside[b[1]] - 1) >> 1 >> b[0] == 0)  # those that only padding has come last
-    for zyx in product(*map(range, shape)):
-        m = sum((zyx[i] >> 1 >> bit & 1) << at for at, (bit, i) in enumerate(bits))
-        c = CLASSES[rank].index(tuple(i & 1 for i in zyx))
-        numbers.append(c * (TILE >> rank) + m)
-    return numbers
+    # What a coordinate adds to the number within its class, dim by dim.
+    z_adds, y_adds, x_adds = ([sum((k >> 1 >> bit & 1) << at for at, (bit, i) in enumerate(bits) if i == dim)
+                               for k in range(shape[dim])] for dim in range(3))
+    first = {parities: c * (TILE >> rank) for c, parities in enumerate(CLASSES[rank])}
+    return [first[z & 1, y & 1, x & 1] + z_adds[z] + y_adds[y] + x_adds[x] for z, y, x in product(*map(range, shape))]
 
 
 @lru_cache
@@ -62,7 +61,7 @@ class Pyramid:
 
 
 class Lattice:
-    """What was restored of a lattice, by its elements' coordinates."""
+    """What was restored of a lattice, by its elements' numbers in row-major order."""
 
     def __init__(self, pyramid, extents, bound):
         self.extents, self.bound, self.coarser = extents, bound, None
@@ -83,14 +82,12 @@ class LatticeTile(Tile):
     def weights(self):
         return lattice_weights(self.rank, self.shape, tuple(self.inside)) if self.lattice.coarser else super().weights()
 
-    def own(self):
-        """(element number, coordinates in the tile) of the elements in the lattice."""
-        for z, y, x in product(*map(range, self.inside)):
-            yield (z * self.shape[1] + y) * self.shape[2] + x, (z, y, x)
-
     def keep(self, values):
-        for e, zyx in self.own():
-            self.lattice.restored[tuple(o + i for o, i in zip(self.at, zyx))] = values[e]
+        _, ny, nx = self.lattice.extents
+        for z, y in product(range(self.inside[0]), range(self.inside[1])):
+            to = ((self.at[0] + z) * ny + self.at[1] + y) * nx + self.at[2]
+            at = (z * self.shape[1] + y) * self.shape[2]
+            self.lattice.restored.update(zip(range(to, to + self.inside[2]), values[at:at + self.inside[2]]))
 
     def restore(self, codes, order, class_nbits, base):
         if self.lattice.coarser is None:
@@ -115,28 +112,22 @@ class LatticeTile(Tile):
         R = (lambda x: x) if self.is_f64 else (lambda x: c_float(x).value)
         half, far, eighth, third = 0.5, R(0.075), 0.125, R(1 / 3)
         values = [0.0] * TILE
-        known = {}
-        coarser = self.lattice.coarser.restored
         used = [i >= 3 - self.rank for i in range(3)]
-        even = [range(-2, t + 3, 2) if u else (0,) for t, u in zip(self.shape, used)]
-        for zyx in product(*even):
-            place = tuple((o + i) // 2 for o, i in zip(self.at, zyx))
-            if place in coarser:
-                known[zyx] = coarser[place]
+        # What is known in and around the tile, by number in a box that begins two elements before it.
+        tz, ty, tx = self.shape
+        strides = ((ty + 5) * (tx + 5), tx + 5, 1)
+        known = {}
+        coarser, (cz, cy, cx) = self.lattice.coarser.restored, self.lattice.coarser.extents
+        for z, y, x in product(*(range(-2, t + 3, 2) if u else (0,) for t, u in zip(self.shape, used))):
+            Z, Y, X = ((o + i) // 2 for o, i in zip(self.at, (z, y, x)))
+            if 0 <= Z < cz and 0 <= Y < cy and 0 <= X < cx:
+                known[(z + 2) * strides[0] + (y + 2) * strides[1] + x + 2] = coarser[(Z * cy + Y) * cx + X]
+        is_linear = self.lattice.is_linear
 
-        def along(dim, zyx, is_first):
+        def along(place, stride):
             """(order, prediction) along one dim."""
-            low, high = (-2, self.shape[dim] + 2) if is_first else (0, self.shape[dim])
-
-            def at(step):
-                i = zyx[dim] + step
-                if not low <= i <= high or self.at[dim] + i >= self.lattice.extents[dim]:
-                    return None
-                return known.get(zyx[:dim] + (i,) + zyx[dim + 1:])
-
-            a, b, c, d = at(-3), at(-1), at(1), at(3)
-            if self.lattice.is_linear:
-                a = d = None
+            a, b, c, d = (None if is_linear else known.get(place - 3 * stride), known[place - stride],
+                          known.get(place + stride), None if is_linear else known.get(place + 3 * stride))
             if c is None:
                 return 0, b if a is None else R(b + R(R(b - a) * half))
             mean = R(R(b + c) * half)
@@ -149,20 +140,21 @@ class LatticeTile(Tile):
             return 1, mean
 
         for parities in CLASSES[self.rank]:
-            ranges = [range(1, t, 2) if odd else range(0, t + u, 2) for t, odd, u in zip(self.shape, parities, used)]
+            # Of even coordinates the next tile's first, too; all within the lattice.
+            ranges = [range(odd, min(t + (u and not odd), n - o), 2)
+                      for t, odd, u, n, o in zip(self.shape, parities, used, self.lattice.extents, self.at)]
             odd_dims = [dim for dim in range(3) if parities[dim]]
-            used_dims = [dim for dim in odd_dims if dim > 0 or odd_dims == [0] or not self.lattice.is_across]
-            for zyx in product(*ranges):
-                if any(o + i >= n for o, i, n in zip(self.at, zyx, self.lattice.extents)):
-                    continue
-                is_own = all(i < t for i, t in zip(zyx, self.shape))
-                e = (zyx[0] * self.shape[1] + zyx[1]) * self.shape[2] + zyx[2] if is_own else None
+            used_strides = [strides[dim] for dim in odd_dims if dim > 0 or odd_dims == [0] or not self.lattice.is_across]
+            for z, y, x in product(*ranges):
+                place = (z + 2) * strides[0] + (y + 2) * strides[1] + x + 2
+                e = (z * ty + y) * tx + x if z < tz and y < ty and x < tx else None  # of the tile's own
                 if not odd_dims:
-                    if is_own:
-                        values[e] = known[zyx]
+                    if e is not None:
+                        values[e] = known[place]
                     continue
-                found = [along(dim, zyx, len(odd_dims) == 1) for dim in used_dims]
-                best = [p for order, p in found if order == max(found, key=lambda f: f[0])[0]]
+                found = [along(place, stride) for stride in used_strides]
+                order = max(found)[0]
+                best = [p for found_order, p in found if found_order == order]
                 if len(best) == 1:
                     value = best[0]
                 elif len(best) == 2:
@@ -171,8 +163,8 @@ class LatticeTile(Tile):
                     p, q, r = best
                     value = R(p + R(R(R(q - p) + R(r - p)) * third))
                 value = value + 0.0 if abs(value) < float("inf") else 0.0
-                if is_own:
+                if e is not None:
                     value = R(value + R(codes[e] * self.step))
                     values[e] = value
-                known[zyx] = value
+                known[place] = value
         return values

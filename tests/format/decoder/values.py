@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 
-from .bits import U32, signed, u64_of
+from .bits import U32, u64_of
 from .pointwise import Pointwise
 from .tiles import CODES, TILE, elements_in_code_order
 
@@ -89,9 +89,10 @@ def partial_sums(tile, u, order):
 def values_of_deltas(tile, u, order, class_nbits, base):
     """The bits of the values."""
     partial_sums(tile, u, order)
-    quantum_nbits = 64 if tile.is_f64 else 32
-    quanta = [signed(signed(x, class_nbits) + base, quantum_nbits) for x in u]
-    return values_of_quanta(tile, quanta)
+    # signed(signed(x, class_nbits) + base, 64 or 32), without a call for each
+    half, quantum_half = 1 << class_nbits - 1, 1 << (63 if tile.is_f64 else 31)
+    mask, quantum_mask, shift = 2 * half - 1, 2 * quantum_half - 1, base - half + quantum_half
+    return values_of_quanta(tile, [((x + half & mask) + shift & quantum_mask) - quantum_half for x in u])
 
 
 def values_of_quanta(tile, quanta):
@@ -126,6 +127,7 @@ def mix(x):
     return x ^ x >> 16
 
 
+@lru_cache(TILE)
 def code_weight(code):
     T, b = divmod(code, CODES)
     of_code, of_unit = pow(0x9E3779B1, 31 - b, 2**32), pow(0x85EBCA6B, 15 - (T >> 3), 2**32)
