@@ -142,8 +142,9 @@ static csz_status pick_frames(pyramid_job *job, const void *data, int is_dense, 
             csz_frame_box_at(g, csz_scatter_part(4, (uint64_t)f, (uint64_t)job->nframes, g->nframes));
         csz_frame_pyramid(&source->shape, g, &source->box);
         if (source->shape.nlevels > 1) frame->nsamples = csz_choice_count(source->box.ntiles);
-        status = csz_frame_choose(job->scratch, &frame->tuning, frame->costs, data, &job->plan, &source->box,
-                                  nthreads);
+        csz_rival rival;
+        status = csz_frame_choose(job->scratch, &frame->tuning, &rival, frame->costs, data, &job->plan,
+                                  &source->box, nthreads);
         frame->is_chosen = frame->tuning >= 0;
         if (!frame->is_chosen) frame->tuning = is_dense ? CSZ_TUNING_EVEN : 0; /* was not looked for */
     }

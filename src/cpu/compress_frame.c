@@ -433,6 +433,23 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     return CSZ_OK;
 }
 
+/* Whether the frame, just compressed as a pyramid, is to be Lorenzo's instead. */
+static int gives_way(const csz_cpu_scratch *s, const csz_rival *rival, const csz_tile_plan *plan,
+                     const csz_frame_box *box) {
+    csz_pyramid shape;
+    uint64_t nwords = 0, nwords_coarser = 0, nwords_sampled = 0;
+    csz_frame_pyramid(&shape, &plan->geometry, box);
+    const uint32_t nsamples = csz_choice_count(box->ntiles);
+    for (uint32_t t = 0; t < shape.ntiles; t++) {
+        nwords += s->sizes[t];
+        if (t < shape.first[0]) nwords_coarser += s->sizes[t];
+    }
+    for (uint32_t i = 0; i < nsamples; i++)
+        if (csz_rival_counts(rival, i))
+            nwords_sampled += s->sizes[shape.first[0] + csz_choice_tile(i, nsamples, box->ntiles)];
+    return csz_rival_wins(rival, nwords, nwords_coarser, nwords_sampled);
+}
+
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                                   const void *data, const csz_tile_plan *field_plan, uint64_t frame,
                                   int nthreads) {
@@ -445,11 +462,13 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
         const uint64_t most =
             csz_frame_bound(box.ntiles, csz_frame_nelements(&plan->geometry, &box), plan->type, 0);
         int tuning;
-        csz_status status = csz_frame_choose(s, &tuning, NULL, data, plan, &box, nthreads);
+        csz_rival rival;
+        csz_status status = csz_frame_choose(s, &tuning, &rival, NULL, data, plan, &box, nthreads);
         if (!status && tuning >= 0)
             status = compress_frame(s, out, capacity < most ? capacity : most, nbytes, data, plan, frame,
                                     nthreads, tuning);
-        if (tuning >= 0 && status != CSZ_ERROR_CAPACITY) return status;
+        if (status && status != CSZ_ERROR_CAPACITY) return status;
+        if (tuning >= 0 && !status && !gives_way(s, &rival, plan, &box)) return CSZ_OK;
     }
     return compress_frame(s, out, capacity, nbytes, data, plan, frame, nthreads, -1);
 }

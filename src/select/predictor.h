@@ -55,7 +55,7 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
         const int rounds = (q < most) & (q > -most), is_near = csz_size_##NAME(miss) < grid * (FLOAT)0.0625; \
         const FLOAT safe = rounds ? q : 0,                                                                   \
                     rounded = (FLOAT)(int32_t)(safe + (safe < 0 ? -half : half)) * grid;                     \
-        return rounds & !is_near ? rounded : v;                                                              \
+        return (rounds & !is_near) ? rounded : v;                                                            \
     }
 CSZ_DEFINE_CHOICE_VALUE(float, f32)
 CSZ_DEFINE_CHOICE_VALUE(double, f64)
@@ -75,10 +75,11 @@ CSZ_FN uint64_t csz_choice_record(uint32_t n) {
 
 /*
  * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by
- * interpolation.  [0]: every third sample, which come first; [1]: the others.
+ * interpolation, and how many values they have.  [0]: every third sample, which come first; [1]: the others.
+ * Where lattice 1 is the coarsest, it is one tile, which Lorenzo predicts, in [0].
  */
 typedef struct csz_choice {
-    uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
+    uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
 } csz_choice;
 
 CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
@@ -98,79 +99,90 @@ CSZ_FN uint32_t csz_choice_sampled(const csz_pyramid *shape, int is_first) {
     return is_first ? (n + 2) / 3 : n;
 }
 
+CSZ_FN uint64_t csz_choice_values_of(const csz_pyramid *shape, int level) {
+    return shape->n[level][0] * shape->n[level][1] * shape->n[level][2];
+}
+
+/* What `all` values take where n of them take this; a frame has 2^25 values at most, a sample 2^19. */
+CSZ_FN uint64_t csz_choice_scale(uint64_t cost, uint64_t n, uint64_t all) { return n ? cost * all / n : 0; }
+
 /* What Lorenzo takes for the frame, by the first part or by both. */
 CSZ_FN uint64_t csz_choice_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
-    const uint64_t cost = c->lorenzo[0] + (is_first ? 0 : c->lorenzo[1]);
-    return cost / csz_choice_sampled(shape, is_first) * csz_choice_tiles_of(shape, 0);
+    return csz_choice_scale(c->lorenzo[0] + (is_first ? 0 : c->lorenzo[1]),
+                            c->n[0][0] + (is_first ? 0 : c->n[1][0]), csz_choice_values_of(shape, 0));
 }
 
 /*
- * The same of a pyramid.  The lattices above 1 together take 0.25 (rank 3) or 0.45 (rank 2) as much as
- * lattice 1.  The coarsest is predicted by Lorenzo: where that is lattice 1, it takes what a tile takes by
- * Lorenzo.
+ * The same of a pyramid.  From lattice to lattice above 1 a value takes as much more as it takes more in
+ * lattice 1 than in lattice 0: nothing in noise, bits in smooth fields.
  */
-CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int rank, int way,
-                                 int is_first) {
-    uint64_t cost[CSZ_CHOICE_LEVELS];
-    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
-        cost[l] = (c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way])) /
-                  csz_choice_sampled(shape, is_first) * csz_choice_tiles_of(shape, l);
-    if (shape->nlevels == 2)
-        return cost[0] + csz_choice_lorenzo(c, shape, is_first) / csz_choice_tiles_of(shape, 0);
-    return cost[0] + cost[1] + (rank == 3 ? cost[1] / 4 : cost[1] / 20 * 9);
+CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int way, int is_first) {
+    uint64_t whole = 0, each[CSZ_CHOICE_LEVELS];
+    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
+        const uint64_t cost = c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way]),
+                       n = c->n[0][l] + (is_first ? 0 : c->n[1][l]);
+        whole += csz_choice_scale(cost, n, csz_choice_values_of(shape, l));
+        each[l] = csz_choice_scale(cost, n, 1);
+    }
+    const uint64_t more = each[1] > each[0] ? each[1] - each[0] : 0;
+    for (int l = CSZ_CHOICE_LEVELS; l < shape->nlevels; l++)
+        whole += (each[1] + (uint64_t)(l - 1) * more) * csz_choice_values_of(shape, l);
+    return whole;
 }
 
 /*
  * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled.  Where it
  * takes less than a sixteenth of a bit a value, a few tiles are too little to say so.
  */
-CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int rank, int is_first) {
+CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
     if (csz_choice_sampled(shape, is_first) < CSZ_CHOICE_TILES_FEW) return 0;
     const uint64_t lorenzo = csz_choice_lorenzo(c, shape, is_first);
-    return csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, is_first) / 8 > lorenzo / 7 &&
-           lorenzo > 32 * CSZ_TILE_N * csz_choice_tiles_of(shape, 0);
+    return csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_first) / 8 > lorenzo / 7 &&
+           lorenzo > 32 * csz_choice_values_of(shape, 0);
 }
 
 /* Whether linear interpolation may still win after the first part of the sample. */
-CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape, int rank) {
-    return csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, 1) / 33 <=
-           csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 1) / 32;
+CSZ_FN int csz_choice_is_open(const csz_choice *c, const csz_pyramid *shape) {
+    return csz_choice_whole(c, shape, CSZ_CHOICE_LINEAR, 1) / 33 <=
+           csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, 1) / 32;
 }
 
 /* What a frame takes of which its bounds depend on: 1.5 bits a value. */
 CSZ_FN uint64_t csz_choice_even_cost(const csz_pyramid *shape) {
-    return 768 * (uint64_t)CSZ_TILE_N * csz_choice_tiles_of(shape, 0);
+    return 768 * csz_choice_values_of(shape, 0);
 }
 
 /*
  * Whether the first part of the sample settles the choice for a pyramid: Lorenzo and linear interpolation are
  * far behind, and bits a value are far from those where bounds change.
  */
-CSZ_FN int csz_choice_is_pyramid(const csz_choice *c, const csz_pyramid *shape, int rank,
-                                 int may_be_lorenzo) {
-    if (csz_choice_sampled(shape, 1) < CSZ_CHOICE_TILES_FEW || csz_choice_is_open(c, shape, rank)) return 0;
-    const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, 1),
+CSZ_FN int csz_choice_is_pyramid(const csz_choice *c, const csz_pyramid *shape, int may_be_lorenzo) {
+    if (csz_choice_sampled(shape, 1) < CSZ_CHOICE_TILES_FEW || csz_choice_is_open(c, shape)) return 0;
+    const uint64_t cubic = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, 1),
                    even = csz_choice_even_cost(shape);
     if (may_be_lorenzo && cubic / 7 >= csz_choice_lorenzo(c, shape, 1) / 8) return 0;
     return cubic < even - even / 4 || cubic > even + even / 4;
 }
 
 /*
- * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it.  What is gained across is little, and
- * told by the first part's tiles of lattice 0.  Bounds of coarser lattices are the field's own where a value
- * takes more than 1.5 bits: there, rounding of the coarser lattice is not what predictions miss.
+ * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it: always at a bound of 0, which leaves
+ * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0.
+ * Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits: there, rounding of
+ * the coarser lattice is not what predictions miss.
  */
-CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, int rank, int may_be_lorenzo) {
-    const int is_settled = csz_choice_is_pyramid(c, shape, rank, may_be_lorenzo);
-    const uint64_t cubic = csz_choice_whole(c, shape, rank, CSZ_CHOICE_CUBIC, is_settled),
-                   linear = csz_choice_whole(c, shape, rank, CSZ_CHOICE_LINEAR, is_settled),
+CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, int rank, int may_be_lorenzo,
+                                double bound) {
+    if (may_be_lorenzo && bound == 0) return -1;
+    const int is_settled = csz_choice_is_pyramid(c, shape, may_be_lorenzo);
+    const uint64_t cubic = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_settled),
+                   linear = csz_choice_whole(c, shape, CSZ_CHOICE_LINEAR, is_settled),
                    first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
                    first_across = c->pyramid[0][0][CSZ_CHOICE_ACROSS];
     uint64_t cost = cubic;
     int tuning = 0;
     for (int is_first = 1; may_be_lorenzo && is_first >= is_settled; is_first--)
-        if (csz_choice_is_lorenzo(c, shape, rank, is_first)) return -1;
-    if (csz_choice_is_open(c, shape, rank) && linear < cubic) {
+        if (csz_choice_is_lorenzo(c, shape, is_first)) return -1;
+    if (csz_choice_is_open(c, shape) && linear < cubic) {
         tuning |= CSZ_TUNING_LINEAR;
         cost = linear;
     }
@@ -180,6 +192,39 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
     }
     if (may_be_lorenzo && cost >= csz_choice_lorenzo(c, shape, is_settled)) return -1;
     return cost > csz_choice_even_cost(shape) ? tuning | CSZ_TUNING_EVEN : tuning;
+}
+
+/*
+ * ---- whether a pyramid was worth it ----
+ *
+ * A value too far from its prediction is an exception, and what is predicted from it may be another.  So at
+ * tight bounds coarser lattices may spoil finer ones, and a sample that is predicted from the field's own
+ * values does not see it.  Once a frame is coded, the same tiles tell: what Lorenzo takes for them.
+ */
+typedef struct csz_rival {
+    uint32_t nwords;   /* of the samples by Lorenzo; 0: there is no choice */
+    uint32_t is_first; /* of the first part alone */
+} csz_rival;
+
+CSZ_FN csz_rival csz_rival_of(const csz_choice *c, const csz_pyramid *shape, int may_be_lorenzo) {
+    const int is_first = csz_choice_is_pyramid(c, shape, may_be_lorenzo);
+    const csz_rival r = {(uint32_t)((c->lorenzo[0] + (is_first ? 0 : c->lorenzo[1])) / (512 * 32)),
+                         (uint32_t)is_first};
+    return r;
+}
+
+CSZ_FN int csz_rival_counts(const csz_rival *r, uint32_t sample) {
+    return !r->is_first || !csz_choice_part(sample);
+}
+
+/*
+ * Whether a pyramid gives way to Lorenzo.  Words of all records, of those of coarser lattices, and of the
+ * samples that count.  Costs are no sizes: a sixteenth and 1 KiB are not enough to tell.
+ */
+CSZ_FN int csz_rival_wins(const csz_rival *r, uint64_t nwords, uint64_t nwords_coarser,
+                          uint64_t nwords_sampled) {
+    const uint64_t lorenzo = csz_choice_scale(r->nwords, nwords_sampled, nwords - nwords_coarser);
+    return r->nwords && nwords_sampled && nwords > lorenzo + lorenzo / 16 + 256;
 }
 
 #endif

@@ -83,12 +83,16 @@ static void check_predictors(const test_field *s, const csz_options *options, co
         archive_free(&made);
     }
     assert_int_equal(a.npyramids, counts.npyramids);
-    assert_int_equal(sampled.npyramids, counts.npyramids);
+    /* no sample foresees that a pyramid turns out larger than Lorenzo and gives way to it */
+    const int gave_way =
+        a.predictor[CSZ_PREDICTOR_PYRAMID].nbytes > a.predictor[CSZ_PREDICTOR_LORENZO].nbytes &&
+        a.npyramids == 0;
+    if (!gave_way) assert_int_equal(sampled.npyramids, counts.npyramids);
     assert_int_equal(a.has_pyramid, s->field.ndim > 1);
     check_verdict(&sampled);
     check_verdict(&a);
     const char *takes = counts.npyramids ? "auto takes the pyramid" : "auto takes lorenzo";
-    if (!strstr(sampled.predictor_reason, takes) || !strstr(a.predictor_reason, takes))
+    if ((!strstr(sampled.predictor_reason, takes) && !gave_way) || !strstr(a.predictor_reason, takes))
         fail_msg("\"%s\" does not say \"%s\"", sampled.predictor_reason, takes);
 }
 

@@ -170,24 +170,79 @@ static void structure_is_less_than_a_sixth(void **state) {
     assert_true(largest > 900); /* where it counts */
 }
 
-/* auto takes the smaller one, within what its sample tells. */
+typedef struct three_sizes {
+    size_t lorenzo, pyramid, automatic;
+} three_sizes;
+
+static three_sizes sizes_of(const test_field *s, csz_options o) {
+    three_sizes n;
+    o.predictor = CSZ_PREDICTOR_LORENZO;
+    n.lorenzo = compressed_nbytes(s, &o);
+    o.predictor = CSZ_PREDICTOR_PYRAMID;
+    n.pyramid = compressed_nbytes(s, &o);
+    o.predictor = CSZ_PREDICTOR_AUTO;
+    n.automatic = compressed_nbytes(s, &o);
+    return n;
+}
+
+/*
+ * auto takes the smaller one, within what its sample tells: 1%, and an eighth in few fields, as
+ * docs/encoder.md says.  Isolated values among zeros are left out at bounds that make them exceptions.
+ */
 static void auto_is_hardly_larger_than_the_better(void **state) {
     (void)state;
-    const character kinds[] = {SMOOTH, ROUGH, NOISE, STEPS, SPARSE, MISSING, RAMP, CONSTANT};
-    for (int k = 0; k < 16; k++) {
-        test_field s = sample_make(k & 1 ? field_3d(CSZ_F32, 64, 96, 128) : field_2d(CSZ_F32, 700, 1100),
-                                   kinds[k / 2], 5);
-        csz_options o = options_predicted(CSZ_BOUND_ABS, 1e-3, CSZ_PREDICTOR_LORENZO);
-        o.has_fill = kinds[k / 2] == MISSING;
-        o.fill = fill_value;
-        const size_t lorenzo = compressed_nbytes(&s, &o);
-        o.predictor = CSZ_PREDICTOR_PYRAMID;
-        const size_t pyramid = compressed_nbytes(&s, &o), best = pyramid < lorenzo ? pyramid : lorenzo;
-        o.predictor = CSZ_PREDICTOR_AUTO;
-        const size_t automatic = compressed_nbytes(&s, &o);
-        if (automatic > best + best / 50 + 256)
-            fail_msg("%s: auto %zu, lorenzo %zu, pyramid %zu", character_names[kinds[k / 2]], automatic,
-                     lorenzo, pyramid);
+    const character kinds[] = {SMOOTH, STEPS, NOISE, ROUGH, MISSING, RAMP, CONSTANT, SPARSE};
+    int n = 0, nlarger = 0;
+    for (int k = 0; k < 8; k++)
+        for (int shape = 0; shape < 3; shape++) {
+            const csz_type type = (k + shape) % 2 ? CSZ_F32 : CSZ_F64;
+            test_field s = sample_make(shape == 0   ? field_3d(type, 40, 50, 60)
+                                       : shape == 1 ? field_2d(type, 300, 400)
+                                                    : field_3d(type, 25, 64, 125),
+                                       kinds[k], 5);
+            double bound = 1;
+            for (int b = 1; b <= (kinds[k] == SPARSE ? 5 : 7); b++) {
+                bound /= 10;
+                if (b < 2) continue;
+                csz_options o = options_make(CSZ_BOUND_REL, bound);
+                o.has_fill = kinds[k] == MISSING;
+                o.fill = fill_value;
+                const three_sizes size = sizes_of(&s, o);
+                const size_t best = size.pyramid < size.lorenzo ? size.pyramid : size.lorenzo;
+                n++;
+                nlarger += size.automatic > best + best / 100 + 256;
+                if (size.automatic > best + best / 8 + 256)
+                    fail_msg("%s, shape %d, %g: auto %zu, lorenzo %zu, pyramid %zu",
+                             character_names[kinds[k]], shape, bound, size.automatic, size.lorenzo,
+                             size.pyramid);
+            }
+            sample_free(&s);
+        }
+    if (nlarger * 20 > n) fail_msg("auto is more than 1%% larger in %d of %d", nlarger, n);
+}
+
+/*
+ * Pyramids that their sample finds smaller turn out twice as large, or more: where coarser lattices are
+ * exceptions, what they predict are exceptions, too.
+ */
+static void a_spoiled_pyramid_gives_way(void **state) {
+    (void)state;
+    const struct {
+        csz_field field;
+        character kind;
+        csz_bound_mode mode;
+        double bound;
+    } cases[] = {{field_3d(CSZ_F64, 40, 50, 60), STEPS, CSZ_BOUND_ABS, 1e-2}, /* half a step off the grid */
+                 {field_3d(CSZ_F32, 64, 96, 128), SMOOTH, CSZ_BOUND_REL, 1e-7},
+                 {field_2d(CSZ_F64, 300, 400), ROUGH, CSZ_BOUND_REL, 1e-6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        test_field s = sample_make(cases[i].field, cases[i].kind, 5);
+        const three_sizes n = sizes_of(&s, options_make(cases[i].mode, cases[i].bound));
+        assert_true(n.pyramid * 10 > n.lorenzo * 19);
+        assert_true(n.automatic <= n.lorenzo + n.lorenzo / 100);
+        csz_options o = options_predicted(cases[i].mode, cases[i].bound, CSZ_PREDICTOR_AUTO);
+        archive a = assert_round_trip(&s, &o);
+        archive_free(&a);
         sample_free(&s);
     }
 }
@@ -203,7 +258,7 @@ static void a_settled_choice_needs_no_second_part(void **state) {
     /* bits/512 of a sampled tile by cubic interpolation: far from 1.5 bits a value, and close to them */
     const uint64_t cubic[] = {100 * per_tile, 2000 * per_tile, 640 * per_tile};
     for (int i = 0; i < 3; i++) {
-        csz_choice alone = {{0}, {{{0}}}}, both;
+        csz_choice alone = {{0}, {{{0}}}, {{first * per_tile}, {others * per_tile}}}, both;
         alone.lorenzo[0] = first * 2 * cubic[i];
         alone.pyramid[0][0][CSZ_CHOICE_CUBIC] = first * cubic[i];
         alone.pyramid[0][0][CSZ_CHOICE_LINEAR] = first * 2 * cubic[i];
@@ -212,13 +267,13 @@ static void a_settled_choice_needs_no_second_part(void **state) {
         both.lorenzo[1] = others * cubic[i];
         both.pyramid[1][0][CSZ_CHOICE_CUBIC] = others * 4 * cubic[i];
         for (int may_be_lorenzo = 0; may_be_lorenzo < 2; may_be_lorenzo++) {
-            const int tuning = csz_predictor_choose(&alone, &shape, 3, may_be_lorenzo);
-            assert_int_equal(csz_choice_is_pyramid(&alone, &shape, 3, may_be_lorenzo), i < 2);
+            const int tuning = csz_predictor_choose(&alone, &shape, 3, may_be_lorenzo, 1);
+            assert_int_equal(csz_choice_is_pyramid(&alone, &shape, may_be_lorenzo), i < 2);
             if (i == 2) continue;
             assert_int_equal(tuning, i == 0 ? 0 : CSZ_TUNING_EVEN);
-            assert_int_equal(csz_predictor_choose(&both, &shape, 3, may_be_lorenzo), tuning);
+            assert_int_equal(csz_predictor_choose(&both, &shape, 3, may_be_lorenzo, 1), tuning);
         }
-        if (i == 2) assert_int_equal(csz_predictor_choose(&both, &shape, 3, 1), -1);
+        if (i == 2) assert_int_equal(csz_predictor_choose(&both, &shape, 3, 1, 1), -1);
     }
 }
 
@@ -230,6 +285,7 @@ int main(void) {
         cmocka_unit_test(exactly_predicted_fields_reach_three_thousand),
         cmocka_unit_test(structure_is_less_than_a_sixth),
         cmocka_unit_test(auto_is_hardly_larger_than_the_better),
+        cmocka_unit_test(a_spoiled_pyramid_gives_way),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ typedef struct choose_job {
     int part, levels, ways; /* of the sample, and to interpolate, a bit for each: those that are tried now */
     uint64_t cubic[CSZ_CHOICE_TILES_MAX]; /* that each sample of lattice 0 takes */
     atomic_uint next;
-    atomic_ullong lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
+    atomic_ullong lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
 } choose_job;
 
 /* ---- patches: a tile of a lattice and what it is predicted from, out of the field ---- */
@@ -93,6 +93,8 @@ static void sample_patch(choose_job *job, csz_worker *worker, int level, const u
     csz_patch p;
     int wanted = CSZ_WANT_CODES;
     csz_patch_make(&p, &job->source, worker, level, at, 0);
+    if (job->ways >> CSZ_CHOICE_CUBIC & 1)
+        atomic_fetch_add(&job->n[job->part][level], csz_tile_box_count(&p.box));
     for (int way = 0; way < CSZ_CHOICE_N; way++) {
         if (!(job->ways >> way & 1) || (way == CSZ_CHOICE_ACROSS && level)) continue;
         p.level.tuning = csz_choice_tuning(way);
@@ -103,6 +105,16 @@ static void sample_patch(choose_job *job, csz_worker *worker, int level, const u
         atomic_fetch_add(&job->pyramid[job->part][level][way], cost);
         if (level == 0 && way == CSZ_CHOICE_CUBIC) job->cubic[s] = cost;
     }
+}
+
+/* Lattice 1 where it is the coarsest, which all ways share. */
+static void sample_coarsest(choose_job *job, csz_worker *worker) {
+    csz_patch p;
+    csz_patch_make_coarsest(&p, &job->source, worker, 0);
+    csz_tile_quantize(&worker->tile, &p.level.plan, p.level.data, &p.box);
+    const uint64_t cost = csz_sample_cost(&worker->tile, &p.level.plan, &p.box);
+    atomic_store(&job->n[0][1], csz_tile_box_count(&p.box));
+    for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_store(&job->pyramid[0][1][way], cost);
 }
 
 static void choose_body(void *arg, int rank) {
@@ -122,6 +134,7 @@ static void choose_body(void *arg, int rank) {
         const uint64_t above[3] = {at[0] / 2, at[1] / 2, at[2] / 2};
         if (job->levels & 1) sample_patch(job, worker, 0, at, s);
         if (job->levels & 2 && shape->nlevels > 2) sample_patch(job, worker, 1, above, s);
+        if (job->levels & 2 && shape->nlevels == 2 && s == 0) sample_coarsest(job, worker);
         if (!(job->levels & 1 && job->ways >> CSZ_CHOICE_CUBIC & 1) || plan->predictor != CSZ_PREDICTOR_AUTO)
             continue;
         const csz_tile_box box = csz_tile_box_at(&plan->geometry, &job->source.box, tile);
@@ -139,17 +152,20 @@ static void sample_ways(choose_job *job, csz_choice *choice, int part, int level
     atomic_store(&job->next, 0);
     csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
     choice->lorenzo[part] = atomic_load(&job->lorenzo[part]);
-    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
+        choice->n[part][l] = atomic_load(&job->n[part][l]);
         for (int way = 0; way < CSZ_CHOICE_N; way++)
             choice->pyramid[part][l][way] = atomic_load(&job->pyramid[part][l][way]);
+    }
 }
 
-csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, const void *data,
-                            const csz_tile_plan *plan, const csz_frame_box *box, int nthreads) {
+csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, csz_rival *rival, uint64_t *costs,
+                            const void *data, const csz_tile_plan *plan, const csz_frame_box *box,
+                            int nthreads) {
     const int rank = plan->geometry.rank, may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
     choose_job job = {.scratch = s, .source = {.plan = plan, .data = data, .box = *box}};
     const csz_pyramid *shape = &job.source.shape;
-    csz_choice choice = {{0}, {{{0}}}};
+    csz_choice choice = {{0}, {{{0}}}, {{0}}};
     csz_frame_pyramid(&job.source.shape, &plan->geometry, box);
     nthreads = csz_threads_for(box->ntiles, nthreads);
     csz_status status = csz_scratch_workers(s, nthreads, rank);
@@ -157,13 +173,16 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
     if (!status) status = csz_scratch_levels(s, nthreads, 0);
     if (status) return status;
     *tuning = 0;
+    *rival = (csz_rival){0, 0};
     if (shape->nlevels == 1) return CSZ_OK; /* one tile, which Lorenzo predicts */
     job.nsamples = csz_choice_count(box->ntiles);
     atomic_init(&job.next, 0);
     for (int i = 0; i < 2; i++) {
         atomic_init(&job.lorenzo[i], 0);
-        for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+        for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
+            atomic_init(&job.n[i][l], 0);
             for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_init(&job.pyramid[i][l][way], 0);
+        }
     }
     const int both = 3, cubic = 1 << CSZ_CHOICE_CUBIC,
               others = 1 << CSZ_CHOICE_LINEAR | (rank == 3) << CSZ_CHOICE_ACROSS;
@@ -173,17 +192,18 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, co
     for (int level = 0; may_be_lorenzo && !is_lorenzo && level < CSZ_CHOICE_LEVELS; level++) {
         sample_ways(&job, &choice, 0, 1 << level, cubic, nthreads);
         if (!settles) sample_ways(&job, &choice, 1, 1 << level, cubic, nthreads);
-        is_lorenzo = csz_choice_is_lorenzo(&choice, shape, rank, settles);
+        is_lorenzo = csz_choice_is_lorenzo(&choice, shape, settles);
     }
     if (!is_lorenzo) {
         sample_ways(&job, &choice, 0, both, may_be_lorenzo ? others : cubic | others, nthreads);
-        is_open = csz_choice_is_open(&choice, shape, rank);
+        is_open = csz_choice_is_open(&choice, shape);
     }
-    const int is_settled = is_lorenzo || csz_choice_is_pyramid(&choice, shape, rank, may_be_lorenzo),
+    const int is_settled = is_lorenzo || csz_choice_is_pyramid(&choice, shape, may_be_lorenzo),
               has_cubic = may_be_lorenzo && !settles,
               more = (has_cubic ? 0 : cubic) | is_open << CSZ_CHOICE_LINEAR;
     if (more && (!is_settled || costs)) sample_ways(&job, &choice, 1, both, more, nthreads);
     if (costs) memcpy(costs, job.cubic, job.nsamples * sizeof *costs);
-    *tuning = is_lorenzo ? -1 : csz_predictor_choose(&choice, shape, rank, may_be_lorenzo);
+    *tuning = is_lorenzo ? -1 : csz_predictor_choose(&choice, shape, rank, may_be_lorenzo, plan->bound);
+    *rival = csz_rival_of(&choice, shape, may_be_lorenzo);
     return CSZ_OK;
 }

@@ -4,6 +4,7 @@
 #define CSZ_CPU_CHOOSE_H
 
 #include "cpu/scratch.h"
+#include "select/predictor.h"
 
 /* A frame of a field. */
 typedef struct csz_patch_source {
@@ -29,11 +30,12 @@ void csz_patch_make_coarsest(csz_patch *patch, const csz_patch_source *source, c
                              int tuning);
 
 /*
- * The tuning of a pyramid, or -1: Lorenzo.  Workers and levels of the scratch are ready for nthreads.  costs,
- * which may be NULL: bits/512 that each sampled tile takes as one of lattice 0, csz_choice_count of them at
- * most.
+ * The tuning of a pyramid, or -1: Lorenzo; and what Lorenzo takes, for a look back.  Workers and levels of
+ * the scratch are ready for nthreads.  costs, which may be NULL: bits/512 that each sampled tile takes as one
+ * of lattice 0, csz_choice_count of them at most.
  */
-csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, uint64_t *costs, const void *data,
-                            const csz_tile_plan *plan, const csz_frame_box *box, int nthreads);
+csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, csz_rival *rival, uint64_t *costs,
+                            const void *data, const csz_tile_plan *plan, const csz_frame_box *box,
+                            int nthreads);
 
 #endif

@@ -90,6 +90,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     if (p->is_used) {
         p->bound = (double *)take(nfields * sizeof *p->bound);
         p->tuning = (int32_t *)take(nframes * sizeof *p->tuning);
+        p->rival = (csz_rival *)take(nframes * sizeof *p->rival);
         p->first = (uint32_t *)take((nframes + 1) * sizeof *p->first);
         p->slot_words = (uint32_t *)take(nframes * sizeof *p->slot_words);
         p->slots = (uint32_t *)take(nframes * p->slot_nwords * sizeof *p->slots);

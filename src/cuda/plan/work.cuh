@@ -37,9 +37,9 @@ struct csz_range {
     uint32_t any, padding;
 };
 
-/* Bits/512 of sampled tiles of a frame, see csz_choice. */
+/* Bits/512 and values of sampled tiles of a frame: csz_choice, in a type that there are atomics for. */
 struct csz_choice_sums {
-    unsigned long long lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N];
+    unsigned long long lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
 };
 
 /*
@@ -65,6 +65,7 @@ struct csz_packed_work {
     void *lattices;
     double *bound;                /* of each field */
     int32_t *tuning;              /* of each frame; -1: predicted by Lorenzo */
+    csz_rival *rival;             /* of each frame, if it may be */
     uint32_t *first;              /* index of each frame's tile 0 among all tiles, and behind the last */
     uint32_t *slot_words;         /* of each frame's coarsest tile: its record's size, */
     uint32_t *slots;              /* and slot_nwords words for it */

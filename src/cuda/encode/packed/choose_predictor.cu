@@ -201,7 +201,11 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
         const uint32_t tile = csz_choice_tile(s, nsamples, ntiles), row = tile / (uint32_t)grid[2],
                        at[3] = {row / (uint32_t)grid[1], row % (uint32_t)grid[1], tile % (uint32_t)grid[2]};
         const int part = csz_choice_part(s);
+        const auto count_values = [&](int level) {
+            if (t == 0) atomicAdd(&sums->n[part][level], (unsigned long long)sh.tile.claim.inside);
+        };
         patch_make(sh, job, patch, 0, at[0], at[1], at[2]);
+        count_values(0);
         sample_ways<V, RANK>(sh, values, sums->pyramid[part][0],
                              RANK == 3 && part == 0 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS);
         if (work.packed.may_be_lorenzo) {
@@ -214,8 +218,16 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
             const unsigned long long lorenzo = tile_cost<V, RANK>(sh);
             if (t == 0) atomicAdd(&sums->lorenzo[part], lorenzo);
         }
-        if (shape.nlevels == 2) continue;
+        if (shape.nlevels == 2 && s > 0) continue;
         patch_make(sh, job, patch, 1, at[0] / 2, at[1] / 2, at[2] / 2);
+        count_values(1);
+        if (shape.nlevels == 2) { /* the coarsest lattice, which all ways share */
+            lorenzo_tile_quantize<V, RANK>(sh);
+            const unsigned long long coarsest = tile_cost<V, RANK>(sh);
+            for (int way = 0; t == 0 && way < CSZ_CHOICE_N; way++)
+                atomicAdd(&sums->pyramid[part][1][way], coarsest);
+            continue;
+        }
         sample_ways<V, RANK>(sh, values, sums->pyramid[part][1], CSZ_CHOICE_ACROSS);
     }
 }

@@ -3,8 +3,9 @@
  * compress_packed.cu: compression into archives whose frames may be pyramids (docs/cuda.md).  After range
  * and prepare: frames are chosen for (choose_predictor.cu), restored lattices made, from the coarsest to
  * lattice 1, in one launch; then sampled tiles are counted, books made, and all tiles coded and placed in
- * one launch, in the archive's order.  Where a pyramid has turned out larger than raw values may be, all but
- * the lattices is done again with that frame predicted by Lorenzo.
+ * one launch, in the archive's order.  Where a pyramid has turned out larger than raw values may be, or gives
+ * way to Lorenzo (csz_rival_wins), all but the lattices is done again with that frame predicted by
+ * Lorenzo.
  */
 #include "cuda/encode/packed/place.cuh"
 #include "cuda/plan/count.cuh"
@@ -56,14 +57,18 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
                 csz_choice choice;
                 for (int i = 0; i < 2; i++) {
                     choice.lorenzo[i] = sums_of.lorenzo[i];
-                    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+                    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
+                        choice.n[i][l] = sums_of.n[i][l];
                         for (int way = 0; way < CSZ_CHOICE_N; way++)
                             choice.pyramid[i][l][way] = sums_of.pyramid[i][l][way];
+                    }
                 }
+                const double bound = __ldcg(&w.bound[f / job.work.nframes]);
                 /* one tile, which Lorenzo predicts: nothing to choose */
                 w.tuning[f] = shape.nlevels == 1 ? 0
                                                  : csz_predictor_choose(&choice, &shape, job.geometry.rank,
-                                                                        (int)w.may_be_lorenzo);
+                                                                        (int)w.may_be_lorenzo, bound);
+                w.rival[f] = csz_rival_of(&choice, &shape, (int)w.may_be_lorenzo);
             }
             n = w.tuning[f] < 0 ? box.ntiles : shape.ntiles;
         }

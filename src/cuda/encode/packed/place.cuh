@@ -93,8 +93,35 @@ template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job,
 }
 
 /*
+ * Whether a pyramid, all of whose records have told their sizes, `total` words, gives way to Lorenzo.  Thread
+ * 0's answer is right.  Has barriers.
+ */
+template <typename V>
+CSZ_COLD bool packed_gives_way(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
+    const packed_frame &f = sh.frame;
+    const unsigned long long *states = job.work.tile_state + f.first;
+    const uint32_t ncoarser = f.shape.first[0], ntiles = f.ntiles - ncoarser,
+                   nsamples = csz_choice_count(ntiles);
+    const csz_rival rival = job.work.packed.rival[f.number];
+    if (threadIdx.x == 0) sh.sum = 0;
+    __syncthreads();
+    uint32_t coarser = 0, sampled = 0;
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < ncoarser; i += CSZ_TILE_THREADS)
+        coarser += state_words(state_await(states + i));
+    for (uint32_t i = threadIdx.x; i < nsamples; i += CSZ_TILE_THREADS)
+        if (csz_rival_counts(&rival, i))
+            sampled += state_words(state_await(states + ncoarser + csz_choice_tile(i, nsamples, ntiles)));
+    coarser = csz_warp_add(coarser);
+    sampled = csz_warp_add(sampled);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&sh.sum, (unsigned long long)sampled << 32 | coarser);
+    __syncthreads();
+    return csz_rival_wins(&rival, total, (uint32_t)sh.sum, sh.sum >> 32);
+}
+
+/*
  * By the block of a frame's last tile, whose record ends with word `total` of the payload: where the next
- * frame begins.  A pyramid that is larger than raw values may be is given up.
+ * frame begins.  A pyramid that is larger than raw values may be, or than Lorenzo, is given up.
  */
 template <typename V>
 CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
@@ -109,14 +136,17 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     n = csz_warp_add(n);
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.index_nwords, n);
     __syncthreads();
-    if (threadIdx.x != 0) return;
     const uint64_t end =
         payload_at(sh.section_nwords) + total + index_fixed_nwords(ngroups) + sh.index_nwords;
-    csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (sh.start + (end + 1) / 2 * 2));
+    if (threadIdx.x == 0)
+        csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (sh.start + (end + 1) / 2 * 2));
     if (f.tuning < 0) return;
+    const bool gives_way = job.work.packed.may_be_lorenzo && packed_gives_way(sh, job, total);
+    if (threadIdx.x != 0) return;
     const csz_frame_box box = csz_frame_box_at(&job.tile.geometry, f.number - f.field * job.work.nframes);
     const csz_type type = sizeof(V) == 4 ? CSZ_F32 : CSZ_F64;
-    if (4 * end + 8 > csz_frame_bound_of(box.ntiles, csz_frame_nelements(&job.tile.geometry, &box), type)) {
+    if (gives_way ||
+        4 * end + 8 > csz_frame_bound_of(box.ntiles, csz_frame_nelements(&job.tile.geometry, &box), type)) {
         job.work.packed.tuning[f.number] = -1;
         atomicOr(job.work.packed.redo, 1u);
     }
