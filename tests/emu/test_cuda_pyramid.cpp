@@ -353,6 +353,7 @@ int main(int argc, char **argv) {
     check_gives_way();
     for (int i = 0; i < n; i++) {
         dice.seed((argc > 2 ? (uint64_t)atoi(argv[2]) : 1) + (uint64_t)i);
+        emu::nsms = i % 2 ? 2 : 40; /* where there is room, blocks share a sample */
         check_random();
         if (failures > 10) break;
     }

@@ -24,7 +24,11 @@ template <typename V> struct choose_job {
     packed_job<V> packed;
     uint32_t patch_nbytes; /* of shared memory for the coarser lattice around a tile, before its values */
     uint32_t nsamples;     /* of a frame at most */
+    uint32_t nparts;       /* blocks that share a sample: one, or one for each step */
 };
+
+/* Steps of a sample: the ways to interpolate lattice 0, Lorenzo, the ways to interpolate lattice 1. */
+enum { STEP_LORENZO = CSZ_CHOICE_N, STEP_COARSER, STEPS = STEP_COARSER + CSZ_CHOICE_ACROSS };
 
 /*
  * The tile of lattice `level` at this place of its grid as a small field of its own, which knows what lies
@@ -164,20 +168,6 @@ template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_s
     return sh.cost;
 }
 
-/* The tile of patch_make by the first nways ways: those that the host would not look at any more do not
- * count.  Has barriers. */
-template <typename V, int RANK>
-CSZ_DEVICE void sample_ways(choose_shared<V> &sh, V *values, unsigned long long *sums, int nways) {
-    for (int way = 0; way < nways; way++) {
-        if (threadIdx.x == 0) sh.tile.place.tuning = csz_choice_tuning(way);
-        __syncthreads();
-        pyramid_tile_quantize<V, RANK>(sh, values, false);
-        const unsigned long long cost = tile_cost<V, RANK>(sh);
-        if (threadIdx.x == 0) atomicAdd(&sums[way], cost);
-        __syncthreads();
-    }
-}
-
 template <typename V, int RANK>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 2)
     choose_kernel(const __grid_constant__ choose_job<V> job) {
@@ -188,8 +178,9 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
     const csz_work &work = job.packed.work;
     const uint32_t t = threadIdx.x, nframes = work.nfields * work.nframes;
     packed_begin<V>(sh, job.packed);
-    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * job.nsamples; i += gridDim.x) {
-        const uint32_t frame = (uint32_t)(i / job.nsamples), s = (uint32_t)(i % job.nsamples);
+    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * job.nsamples * job.nparts; i += gridDim.x) {
+        const uint64_t sample = i / job.nparts;
+        const uint32_t frame = (uint32_t)(sample / job.nsamples), s = (uint32_t)(sample % job.nsamples);
         csz_choice_sums *sums = &work.packed.choice[frame];
         __syncthreads();
         if (t == 0 && sh.frame.number != frame) packed_frame_find(&sh.frame, job.packed, frame);
@@ -201,34 +192,41 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
         const uint32_t tile = csz_choice_tile(s, nsamples, ntiles), row = tile / (uint32_t)grid[2],
                        at[3] = {row / (uint32_t)grid[1], row % (uint32_t)grid[1], tile % (uint32_t)grid[2]};
         const int part = csz_choice_part(s);
-        const auto count_values = [&](int level) {
-            if (t == 0) atomicAdd(&sums->n[part][level], (unsigned long long)sh.tile.claim.inside);
-        };
-        patch_make(sh, job, patch, 0, at[0], at[1], at[2]);
-        count_values(0);
-        sample_ways<V, RANK>(sh, values, sums->pyramid[part][0],
-                             RANK == 3 && part == 0 ? CSZ_CHOICE_N : CSZ_CHOICE_ACROSS);
-        if (work.packed.may_be_lorenzo) {
+        const uint32_t first = job.nparts == 1 ? 0 : (uint32_t)(i % job.nparts),
+                       end = job.nparts == 1 ? (uint32_t)STEPS : first + 1;
+        int made = -1; /* the lattice whose patch is */
+#pragma unroll 1
+        for (uint32_t step = first; step < end; step++) {
+            const bool is_lorenzo = step == STEP_LORENZO;
+            const int level = step >= STEP_COARSER, way = (int)(level ? step - STEP_COARSER : step);
+            /* a coarsest lattice is Lorenzo's, one tile that all ways share */
+            const bool is_coarsest = level + 1 == shape.nlevels;
+            if (is_lorenzo    ? !work.packed.may_be_lorenzo
+                : is_coarsest ? s > 0 || way > 0
+                              : way == CSZ_CHOICE_ACROSS && !(RANK == 3 && part == 0))
+                continue;
+            if (made != level)
+                patch_make(sh, job, patch, level, at[0] >> level, at[1] >> level, at[2] >> level);
+            made = level;
             if (t == 0) {
-                sh.tile.quantizer = job.packed.tile.quantizer[sh.frame.field];
-                sh.tile.job.default_shape = job.packed.tile.default_shape;
+                if (way == 0) atomicAdd(&sums->n[part][level], (unsigned long long)sh.tile.claim.inside);
+                sh.tile.place.tuning = csz_choice_tuning(way);
+                if (is_lorenzo) {
+                    sh.tile.quantizer = job.packed.tile.quantizer[sh.frame.field];
+                    sh.tile.job.default_shape = job.packed.tile.default_shape;
+                }
             }
             __syncthreads();
-            lorenzo_tile_quantize<V, RANK>(sh);
-            const unsigned long long lorenzo = tile_cost<V, RANK>(sh);
-            if (t == 0) atomicAdd(&sums->lorenzo[part], lorenzo);
+            if (is_lorenzo || is_coarsest)
+                lorenzo_tile_quantize<V, RANK>(sh);
+            else
+                pyramid_tile_quantize<V, RANK>(sh, values, false);
+            const unsigned long long cost = tile_cost<V, RANK>(sh);
+            if (t == 0 && is_lorenzo) atomicAdd(&sums->lorenzo[part], cost);
+            for (int k = 0; t == 0 && !is_lorenzo && k < CSZ_CHOICE_N; k++)
+                if (k == way || is_coarsest) atomicAdd(&sums->pyramid[part][level][k], cost);
+            __syncthreads();
         }
-        if (shape.nlevels == 2 && s > 0) continue;
-        patch_make(sh, job, patch, 1, at[0] / 2, at[1] / 2, at[2] / 2);
-        count_values(1);
-        if (shape.nlevels == 2) { /* the coarsest lattice, which all ways share */
-            lorenzo_tile_quantize<V, RANK>(sh);
-            const unsigned long long coarsest = tile_cost<V, RANK>(sh);
-            for (int way = 0; t == 0 && way < CSZ_CHOICE_N; way++)
-                atomicAdd(&sums->pyramid[part][1][way], coarsest);
-            continue;
-        }
-        sample_ways<V, RANK>(sh, values, sums->pyramid[part][1], CSZ_CHOICE_ACROSS);
     }
 }
 
@@ -256,10 +254,13 @@ static bool choose_launch(const csz_work &work, const void *d_data, const csz_cu
     job.nsamples = csz_choice_count((uint32_t)(largest.grid[0][0] * largest.grid[0][1] * largest.grid[0][2]));
     const uint64_t all = (uint64_t)work.nfields * work.nframes * job.nsamples,
                    most = (uint64_t)nsms * (sizeof(V) == 4 ? 4 : 2);
+    /* few samples: more blocks take less time, though each makes the patch again */
+    job.nparts = 2 * all <= most ? (uint32_t)STEPS : 1;
+    const uint64_t nblocks = all * job.nparts < most ? all * job.nparts : most;
     const size_t nbytes = job.patch_nbytes + job.packed.extra_nbytes + sizeof(choose_shared<V>);
     return csz_shared_allow(choose_kernel<V, RANK>, nbytes) &&
-           csz_launch_next(choose_kernel<V, RANK>, (uint32_t)(all < most ? all : most), CSZ_TILE_THREADS,
-                           nbytes, 0, stream, job);
+           csz_launch_next(choose_kernel<V, RANK>, (uint32_t)nblocks, CSZ_TILE_THREADS, nbytes, 0, stream,
+                           job);
 }
 
 bool csz_cuda_packed_choose(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
