@@ -23,8 +23,9 @@ if(CSZ_REQUIRE_TESTS AND NOT Cmocka_FOUND)
 endif()
 
 # Tests of 20 s and more begin first, so that none is left to run alone at the end.
-set(csz_long_tests python_test emulated_api emulated_quality emulated_compress emulated_decompress test_faults test_sizes
-    test_analyze test_frames stream_test docs_test faults_test)
+set(csz_long_tests python_test emulated_api emulated_quality emulated_compress emulated_decompress emulated_pyramid
+    test_roundtrip test_target test_fill cli_test format_test stream_test docs_test faults_test install_test
+    hdf5_tools hdf5_python report_test build_test evaluation)
 
 # timeout_s ends what hangs; half an hour at least, as a busy machine must not fail a test.
 function(csz_register name label timeout_s)
