@@ -22,7 +22,6 @@ template <typename V> struct histogram_job {
     /* the sampled tiles, in chunks of up to so many of a frame, which blocks take in turn */
     uint32_t chunk_ntiles, nchunks, field_nchunks;
     uint32_t frame_ntiles; /* 0 where they differ */
-    uint32_t is_pointwise; /* the bound */
 };
 
 /* Where in the field the block's last chunk was. */
@@ -113,11 +112,7 @@ CSZ_DEVICE void chunk_claim(histogram_shared<V> &sh, const histogram_job<V> &job
     sh.frame = frame;
 }
 
-/*
- * With a pointwise bound all tiles take the slow path: sampled tiles are few, and kernels for that bound's
- * fast path would double the time that nvcc takes for this file.
- */
-template <typename Predictor, typename Pointwise>
+template <typename Predictor>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predictor::value) == 4
                                                                ? HISTOGRAM_BLOCKS_F32
                                                                : HISTOGRAM_BLOCKS_F64)
@@ -150,15 +145,8 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
             csz_next_may_start();
             uint32_t w[16] = {0};
             const auto claim = [&]() -> const csz_claim & { return sh.claim[i]; };
-            csz_predicted<V> f;
-            if (csz_agreed(job.is_pointwise != 0)) {
-                csz_apart([&] { Pointwise::slow_path(sh.predict, job.tile, claim()); });
-                f = {sh.predict.klass, sh.predict.is_fill};
-                csz_words_fetch(w, csz_exchange(sh.predict));
-            } else {
-                f = Predictor::predict(w, sh.predict, job.tile, claim,
-                                       [&] { Predictor::slow_path(sh.predict, job.tile, claim()); });
-            }
+            const csz_predicted<V> f = Predictor::predict(
+                w, sh.predict, job.tile, claim, [&] { Predictor::slow_path(sh.predict, job.tile, claim()); });
             if (f.klass && !f.is_fill) {
                 books |= count_wide<V>(sh, job.tile.workflow);
             } else if (!f.is_fill) {
@@ -173,15 +161,13 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
     }
 }
 
-template <typename V, int RANK>
-static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
-                             cudaStream_t stream) {
-    typedef csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED> predictor;
-    typedef csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED, typename csz_value<V>::pointwise> pointwise;
+template <typename predictor>
+static void histogram_launch_as(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                                cudaStream_t stream) {
+    typedef typename predictor::value V;
     histogram_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
-    job.is_pointwise = plan->bound_mode == CSZ_BOUND_PWR;
     const uint32_t resident = (uint32_t)nsms * (sizeof(V) == 4 ? HISTOGRAM_BLOCKS_F32 : HISTOGRAM_BLOCKS_F64);
     uint32_t nsamples = 0;
     job.frame_ntiles = csz_frame_box_at(&plan->geometry, 0).ntiles;
@@ -199,9 +185,21 @@ static void histogram_launch(const csz_work &work, const void *d_data, const csz
             nchunks_of(csz_sample_count(csz_frame_box_at(&plan->geometry, f).ntiles), job.chunk_ntiles);
     job.nchunks = work.nfields * job.field_nchunks;
     const uint32_t grid = job.nchunks < resident ? job.nchunks : resident;
-    CSZ_SHARED_LARGE((histogram_kernel<predictor, pointwise>));
-    csz_launch_next((histogram_kernel<predictor, pointwise>), grid, CSZ_TILE_THREADS,
-                    sizeof(histogram_shared<V>), work.chained, stream, job);
+    CSZ_SHARED_LARGE((histogram_kernel<predictor>));
+    csz_launch_next((histogram_kernel<predictor>), grid, CSZ_TILE_THREADS, sizeof(histogram_shared<V>),
+                    work.chained, stream, job);
+}
+
+template <typename V, int RANK>
+static void histogram_launch(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                             cudaStream_t stream) {
+    if (plan->bound_mode == CSZ_BOUND_PWR)
+        histogram_launch_as<
+            csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED, typename csz_value<V>::pointwise>>(
+            work, d_data, plan, nsms, stream);
+    else
+        histogram_launch_as<csz_lorenzo_predictor<V, RANK, false, CSZ_ROWS_ASKED>>(work, d_data, plan, nsms,
+                                                                                   stream);
 }
 
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
