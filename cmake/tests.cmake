@@ -107,11 +107,6 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
                                                    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
                                                    $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
         endif()
-        # Where a pointer leads is AddressSanitizer's to see, at each access; a check at each sum besides takes a
-        # fifth of the time to compile the kernels.
-        if(CSZ_SANITIZE MATCHES "address" AND CSZ_SANITIZE MATCHES "undefined")
-            target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=pointer-overflow,object-size>)
-        endif()
         set_target_properties(${name} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
     endfunction()
     set(kernel_wrappers) # a .cu file would be compiled as CUDA where nvcc is

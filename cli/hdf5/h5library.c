@@ -86,6 +86,7 @@ H5_index_t cli_h5_attribute_order(hid_t object) {
 
 int cli_h5_locate(cli_h5_location *at, const char *path) {
     size_t nchars = cli_h5_file_nchars(path);
+    memset(at, 0, sizeof *at);
     at->path = path;
     at->file = strndup(path, nchars);
     at->dataset = path[nchars] == ':' && path[nchars + 1] ? path + nchars + 1 : NULL;

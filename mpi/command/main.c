@@ -85,16 +85,35 @@ typedef struct compressing {
     int is_refused;        /* for a fill value that was not named: the exit status; the message is kept */
 } compressing;
 
+enum { WINDOW_NBYTES = 1 << 23 }; /* a multiple of every page size */
+
+/* The same of a file whose byte order is not this machine's: it is read whole, and swapped. */
+static int watch_swapped(csz_fill_watch *watch, raw_input *input, const csz_options *options) {
+    const cli_source *s = &input->source;
+    const size_t size = cli_type_nbytes(s->field.type);
+    const uint64_t n = s->nbytes / size, most = WINDOW_NBYTES / size;
+    unsigned char *values = malloc(WINDOW_NBYTES);
+    if (!values) return cli_fail_memory("values to look for fill values in", WINDOW_NBYTES);
+    for (uint64_t done = 0, here; done < n; done += here) {
+        here = n - done < most ? n - done : most;
+        if (read_input(input, done * size, values, (size_t)(here * size)) != CSZ_OK) break; /* told later */
+        (void)csz_fill_watch_add(watch, values, done, here, s->field.type, n, options);
+    }
+    free(values);
+    return CLI_DONE;
+}
+
 /*
  * Adds the whole file to what rank 0 knows of fill values: a sample, for which a few thousand pages are read,
  * or all values where the library has asked for that.  Mapped a window at a time, for memory counts what is
- * mapped.  Not of a file whose byte order is not this machine's.
+ * mapped.  CLI_DONE, or the exit status after the message.
  */
-static void watch_file(csz_fill_watch *watch, const cli_source *s, const csz_options *options) {
-    enum { WINDOW_NBYTES = 1 << 23 }; /* a multiple of every page size */
+static int watch_file(csz_fill_watch *watch, raw_input *input, const csz_options *options) {
+    const cli_source *s = &input->source;
     const size_t size = cli_type_nbytes(s->field.type);
     const uint64_t n = s->nbytes / size, end = s->data_offset + s->nbytes;
-    for (uint64_t done = 0, at = 0; !s->is_swapped && done < n; at += WINDOW_NBYTES) {
+    if (s->is_swapped) return watch_swapped(watch, input, options);
+    for (uint64_t done = 0, at = 0; done < n; at += WINDOW_NBYTES) {
         /* the elements that begin in the window, of which the last may end in the next */
         const size_t mapped = (size_t)(end - at < WINDOW_NBYTES + size ? end - at : WINDOW_NBYTES + size);
         const uint64_t from = s->data_offset + done * size;
@@ -109,6 +128,7 @@ static void watch_file(csz_fill_watch *watch, const cli_source *s, const csz_opt
         munmap((void *)bytes, mapped);
         done += here;
     }
+    return CLI_DONE;
 }
 
 /* By rank 0, for all: CLI_DONE, or the exit status after the message. */
@@ -118,10 +138,11 @@ static int check_fill(compressing *c) {
     int status = CLI_DONE;
     if (my_rank() == 0) {
         csz_fill_suspect suspect;
-        watch_file(&c->watch, s, options);
-        if (csz_fill_watch_recount(&c->watch, &c->range, s->field.type)) watch_file(&c->watch, s, options);
+        status = watch_file(&c->watch, c->input, options);
+        if (!status && csz_fill_watch_recount(&c->watch, &c->range, s->field.type))
+            status = watch_file(&c->watch, c->input, options);
         csz_fill_watch_result(&suspect, &c->watch, s->field.type);
-        status = cli_fill_check(&suspect, c->arguments, s->field.type, s->stream.name);
+        if (!status) status = cli_fill_check(&suspect, c->arguments, s->field.type, s->stream.name);
     }
     return all_if(status);
 }

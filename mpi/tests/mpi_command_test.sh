@@ -156,6 +156,13 @@ python3 -c 'import array
 values = array.array("f", open("field", "rb").read())
 for i in range(0, len(values), 5): values[i] = 1e20
 values.tofile(open("land", "wb"))'
+python3 -c 'import array
+values = array.array("f", open("land", "rb").read())
+values.byteswap()
+header = "{\"descr\": \">f4\", \"fortran_order\": False, \"shape\": (70, 300, 200)}".encode()
+header = header.replace(b"\"", b"\x27").ljust(117) + b"\n"
+open("swapped.npy", "wb").write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values.tobytes())'
+refuses "a forgotten fill value in the other byte order" 'swapped.npy has 1e20 in about (19|20).*give --fill 1e20' mpi 2 "$build/csz-mpi" compress swapped.npy -e 1e-3 -m rel -o x
 refuses "a forgotten fill value" 'land has 1e20 in about (19|20).*give --fill 1e20' mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel -o x
 holds "a fill value that is named" mpi 2 "$build/csz-mpi" compress land -t f32 -d 70x300x200 -e 1e-3 -m rel --fill 1e20 -o land.csz --verify
 python3 -c 'import array

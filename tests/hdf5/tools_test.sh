@@ -289,13 +289,13 @@ holds "compress one whose missing_value is a double" "$csz" compress run.nc:wide
 says "which is taken as the data have it" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
 holds "a missing_value of NaN beside a number" "$csz" compress run.nc:nans -e 1e-3 -o nans.csz --json
 says "the number is the fill value" '"fill": 1.0000000200408773' out.txt
-refuses 1 'run.nc:both has the _FillValue 7 and the missing_value 8.*--fill' "both, which differ" "$csz" compress run.nc:both -e 1e-3 -o both.csz
+refuses 1 'run.nc:both has the _FillValue 7 and the missing_value 8.* with --fill V,' "both, which differ" "$csz" compress run.nc:both -e 1e-3 -o both.csz
 holds "unless one is given" "$csz" compress run.nc:both -e 1e-3 --fill 8 -o both.csz --json
 says "which is taken, of two" '"fill": 8[,}]' out.txt
 holds "compress one whose two are one in its type" "$csz" compress run.nc:alike -e 1e-3 -o alike.csz --json
 says "which is taken as the data have it, of two" '"fill": 1.00000002004087734e\+20|"fill": 1.0000000200408773e\+20' out.txt
-refuses 1 'missing_value of run.nc:text is not a single number; give .*--fill' "a missing_value of text" "$csz" compress run.nc:text -e 1e-3 -o x.csz
-refuses 1 'missing_value of run.nc:pair is not a single number; give .*--fill' "two of them" "$csz" compress run.nc:pair -e 1e-3 -o x.csz
+refuses 1 'missing_value of run.nc:text is not a single number; give .* with --fill V, or --fill none' "a missing_value of text" "$csz" compress run.nc:text -e 1e-3 -o x.csz
+refuses 1 'missing_value of run.nc:pair is not a single number; give .* with --fill V, or --fill none' "two of them" "$csz" compress run.nc:pair -e 1e-3 -o x.csz
 holds "unless a fill value is given" "$csz" compress run.nc:pair -e 1e-3 --fill 2 -o pair.csz
 holds "verify a big-endian variable" "$csz" compress run.nc:be -e 1e-3 --verify -o be.csz
 holds "six dims are stored as four, the slowest as one" "$csz" compress run.nc:deep -e 1 -o deep.csz --json
