@@ -76,6 +76,36 @@ json.dump({"command": "analyze", "analysis_mode": "exact", "dims": [7], "nbytes_
 refuses("an analysis of an exact archive", "give an analysis with a bound", "-o", "x.html", "exact.json")
 holds("a refusal writes nothing", not os.path.exists("x.html"))
 
+refuses("-t float64 is f64, as of csz", "6x12x21 of f64 are 12096", "-o", "x.html", *both, "-t", "float64", "-d", "6x12x21")
+status, said = report("-o", "x.html", *both, "-t", "int8", "-d", "6x12x20")
+holds("-t int8 is refused", status == 2 and "-t/--type: invalid type, f32 or f64, value: 'int8'" in said, said)
+
+# ---- Fields with nothing to see ----
+constant, missing = np.full((5, 7), 0.1), np.full((5, 7), np.nan)
+one_infinite = constant.copy()
+one_infinite[2, 3] = np.inf
+fields = {
+    "a constant": (np.ones((5, 7)), np.ones((5, 7))),
+    "an infinity in a constant come back rough": (one_infinite, one_infinite + field[0, :5, :7]),
+    "only NaN": (missing, missing),
+    "one element": (np.ones(1, "f4"), np.ones(1, "f4")),
+}
+for name, arrays in fields.items():
+    np.save("p.npy", arrays[0])
+    np.save("q.npy", arrays[1])
+    status, said = report("-f", "-o", "plain.html", "--original", "p.npy", "--restored", "q.npy")
+    holds(f"{name} has a page", status == 0 and "plain.html: 2 pictures" in said and said.count("\n") == 1, said)
+titles = [axis.get_title() for axis in module.draw_slices(missing, constant, None).axes[:3]]
+holds("what has no value says so", titles == ["original: no finite values", "restored", "restored - original: no finite values"], titles)
+legend = module.draw_slices(missing[0], missing[0], None).axes[0].get_legend_handles_labels()[1]
+holds("in one dim, too", legend == ["original: no finite values", "restored: no finite values"], legend)
+spectra = [module.draw_spectrum(x, x).axes[0].texts[0].get_text() for x in (constant, missing, np.ones(1))]
+holds("and why there is no spectrum", spectra == ["no spectrum: all values are equal or missing"] * 2 + ["no spectrum: too few elements"], spectra)
+np.save("p.npy", np.zeros((0, 4)))
+refuses("no elements at all", "p.npy has no elements", "-o", "x.html", "--original", "p.npy", "--restored", "p.npy")
+holds("have no page", not os.path.exists("x.html"))
+module.plt.close("all")
+
 # ---- What is there already ----
 open("report.html", "w").write("old")
 refuses("an existing report is kept", "report.html exists and is kept; give -f", *both, "compare.json")
