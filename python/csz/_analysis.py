@@ -240,7 +240,7 @@ def analyze(
     bounds = [_arguments.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
     if not bounds:
         return []
-    source = _arrays.view_field(array, fill)
+    source = _arrays.view_field(array, _arguments.fill_of(fill))
     options = _arguments.base_options("cpu" if source.device is None else "auto", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
     options.floor = _arguments.floor_of(floor, mode)

@@ -449,7 +449,7 @@ def compare(
     result is true where nothing is violated.  Two arrays on one GPU are compared there, unless ``pwr`` is
     given; of others on GPUs copies on the host.
     """
-    left, right = _arrays.view_field(a, fill), _arrays.view_field(b, fill)
+    left, right = _arrays.view_field(a, _arguments.fill_of(fill)), _arrays.view_field(b, fill)
     if bound is not None and pwr is not None:
         raise _errors.BoundError("give one of bound= and pwr=")
     if left.device != right.device or pwr is not None:

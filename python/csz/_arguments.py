@@ -39,7 +39,7 @@ def integer_of(name: str, value: Any, least: int, most: int) -> int:
 
 def number_of(name: str, value: Any, kind: type[_errors.Error] = _errors.ArgumentError) -> float:
     try:
-        if isinstance(value, (bool, np.bool_)):
+        if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):  # which float() would take
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -108,9 +108,16 @@ def check_fill(fill: float | None, view: _arrays.View) -> None:
         raise _errors.ArgumentError(f"fill {fill!r} does not fit float32: give the value as it stands in the array")
 
 
+def fill_of(fill: float | None) -> float | None:
+    """The fill value as it is given, which for integers may exceed what a float holds; refused if no number."""
+    if fill is not None:
+        number_of("fill", fill)
+    return fill
+
+
 def named_fill(fill: Fill) -> float | None:
     """The fill value, None where there is none, whether it was left out or said."""
-    return None if isinstance(fill, str) and fill == "none" else fill
+    return None if isinstance(fill, str) and fill == "none" else fill_of(fill)
 
 
 def _limit(memory_limit: int | None) -> int:

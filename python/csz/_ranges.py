@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 
-from . import _arrays, _errors
+from . import _arguments, _arrays, _errors
 
 
 def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | None:
@@ -17,7 +17,7 @@ def value_range(data: Any, fill: float | None = None) -> tuple[float, float] | N
     ``data`` may be larger than memory: Dask arrays are reduced block by block, anything else with ``shape``
     and slices (Zarr, HDF5, memmap) is read some rows at a time.
     """
-    return range_of(data, fill)
+    return range_of(data, _arguments.fill_of(fill))
 
 
 def range_of(data: Any, fill: float | None, look: Callable[[Any, int], None] | None = None) -> tuple[float, float] | None:

@@ -21,7 +21,7 @@ class Errors(unittest.TestCase):
     def test_bounds(self):
         self.fails(csz.BoundError, "exactly one", csz.compress, field)
         self.fails(csz.BoundError, "exactly one", csz.compress, field, abs=1, rel=1)
-        for bad in (0, -1, np.nan, np.inf, "a lot", [1, 2], 10**400, True, np.True_):
+        for bad in (0, -1, np.nan, np.inf, "a lot", "1e-3", b"1", [1, 2], 10**400, True, np.True_):
             with self.subTest(bad):
                 self.fails(csz.BoundError, "abs is a", csz.compress, field, abs=bad)
         self.fails(ValueError, "rel", csz.compress, field, rel=0)
@@ -57,8 +57,13 @@ class Errors(unittest.TestCase):
         self.fails(csz.ArgumentError, "threads", csz.compress, field, abs=1, threads=1.5)
         self.fails(csz.ArgumentError, "zstd", csz.compress, field, abs=1, zstd=23)
         self.fails(csz.BoundError, "abs=, rel=, psnr=, pwr=, ratio=, size= and exact=True", csz.compress, field, abs=1, rel=1)
-        for bad in ("nothing", True):
-            self.fails(csz.ArgumentError, "fill is a number", csz.compress, field, abs=1, fill=bad)
+        masked = np.ma.masked_less(field, 0)
+        for bad in ("nothing", "1e20", b"1", True):
+            for call, arguments in ((csz.compress, {"abs": 1}), (csz.analyze, {}), (csz.compare, {"b": field}), (csz.value_range, {}), (csz.absolute_bound, {"rel": 1e-3})):
+                with self.subTest(bad, call=call):
+                    self.fails(csz.ArgumentError, "fill is a number, not", call, masked, fill=bad, **arguments)
+        for number in (1, np.float32(1), np.int64(1), np.array(1.0)):
+            self.assertEqual(csz.info(csz.compress(field, abs=number, fill=number)).fill, 1)
         self.fails(csz.ArgumentError, "like", csz.compress, field, abs=1, like=3)
         self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=0)
         self.fails(csz.ArgumentError, "bytes above 0, or None", csz.decompress, archive, memory_limit=-1)
