@@ -234,7 +234,7 @@ static void note_bounds(const csz_analysis *analyses, int n, const cli_field *fi
         (void)csz_range_add(&range, field->data, field->nelements, field->field.type, options);
     for (int i = 0; range.has_values && i < n; i++)
         if (cli_note_bound(options->bound_mode, analyses[i].bound, analyses[i].bound_abs, field->input.name,
-                           range.max - range.min))
+                           range.max - range.min, 0))
             return;
 }
 

@@ -237,7 +237,7 @@ static int run(bench *b, const cli_arguments *arguments) {
     cli_progress_stop();
     if (status != CSZ_OK) return cli_fail_status(status, "measure", cli_input_name(arguments->paths[0]));
     (void)cli_note_bound(info.bound_mode, info.bound, info.bound_abs, cli_input_name(arguments->paths[0]),
-                         metrics.max - metrics.min);
+                         metrics.max - metrics.min, 0);
     print_report(arguments, b, &info, &metrics, &compress, &decompress);
     return CLI_DONE;
 }

@@ -428,8 +428,7 @@ static void print_report(compression *c, const cli_output *output) {
         if (c->targeted)
             note_target(c, &info);
         else
-            cli_note_implausible(&c->source, &info, &c->arguments->options,
-                                 cli_range_width(&c->range, &c->watch));
+            cli_note_implausible(&c->source, &info, &c->arguments->options, &c->range, &c->watch);
         if (!cli_is_ranged(info.bound_mode) && !c->targeted)
             (void)check_fill(c); /* a note: every value keeps its bound */
     }

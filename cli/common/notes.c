@@ -13,12 +13,14 @@ double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch
     return watch->nlow ? watch->high[0].value - watch->low[0].value : 0;
 }
 
-int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width) {
+int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width,
+                   int is_sample) {
     if (mode == CSZ_BOUND_PWR || !(width > 0) || !(bound_abs >= 0.5 * width)) return 0;
     if (mode == CSZ_BOUND_ABS)
-        cli_note("note: the bound, %.9g, exceeds %swhat the values of %s span, about %.4g: all may come back "
+        cli_note("note: the bound, %.9g, exceeds %swhat %s of %s span, about %.4g: %s may come back "
                  "as one; give a smaller -e, or -m rel for a share of the range",
-                 bound, bound_abs >= width ? "" : "half of ", name, width);
+                 bound, bound_abs >= width ? "" : "half of ", is_sample ? "sampled values" : "the values",
+                 name, width, is_sample ? "most" : "all");
     else
         cli_note(
             "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
@@ -29,7 +31,8 @@ int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const ch
 }
 
 void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
-                          double width) {
+                          const csz_value_range *range, const csz_fill_watch *watch) {
+    const int is_sample = !range->has_values && watch->n < info->nelements;
     const char *name = source->stream.name;
     char dims[CLI_DIMS_TEXT_NBYTES];
     if (source->ndim > CSZ_MAX_NDIM)
@@ -50,7 +53,8 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",
                  name);
-    else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, name, width) &&
+    else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, name,
+                             cli_range_width(range, watch), is_sample) &&
              info->nbytes_field >= WORTH_A_NOTE &&
              info->nbytes_archive - info->metadata_nbytes >= info->nbytes_field)
         cli_note(

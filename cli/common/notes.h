@@ -10,11 +10,12 @@
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch);
 
 /* 1 after a note: the bound is half of what the values span, or more, so that all may come back as one.
- * name: of the field. */
-int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width);
+ * name: of the field; is_sample: the width is that of a sample, so that the field's may be larger. */
+int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width,
+                   int is_sample);
 
-/* info: of the archive; asked: the options; width: of the values' range, 0 where it is not known. */
+/* info: of the archive; asked: the options; range and watch: of the values, as for cli_range_width. */
 void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
-                          double width);
+                          const csz_value_range *range, const csz_fill_watch *watch);
 
 #endif

@@ -191,7 +191,7 @@ noted() {
     if cmp -s <(sed 's/^csz-mpi/csz/' err.txt | grep '^csz: note') err2.txt; then passed "as csz does"; else failed "as csz does" "$(cat err2.txt)"; fi
 }
 noted 'the bound, -m rel -e 2, is .*span' field.f32 -d 70x300x200 -m rel -e 2
-noted 'the bound, 1000000, exceeds what the values of field.f32 span' field.f32 -d 70x300x200 -e 1e6
+noted 'the bound, 1000000, exceeds what sampled values of field.f32 span' field.f32 -d 70x300x200 -e 1e6
 head -c 4000 one.csz >again.f32
 noted 'again.f32 is itself an archive' again.f32 -d 1000 -e 1
 python3 -c '
