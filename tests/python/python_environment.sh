@@ -19,13 +19,6 @@ skip() {
 # fetch PACKAGE...: installs by pip, quietly; a machine without a network finds out soon.
 fetch() { "$python" -m pip install -q --no-compile --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }
 
-# fetch_quickly PACKAGE...: by uv, in a third of pip's processor time.  It goes to PyPI alone: not where pip is
-# told to go elsewhere.
-fetch_quickly() {
-    [ -z "${PIP_INDEX_URL-}${PIP_NO_INDEX-}" ] && ! "$python" -m pip config list 2>/dev/null | grep -q 'index' && fetch uv &&
-        UV_HTTP_TIMEOUT=15 TMPDIR=$work "$venv/bin/uv" pip install -q --no-cache --python "$python" "$@" >>"$work/pip.log" 2>&1
-}
-
 make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>&1; }
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
@@ -36,7 +29,7 @@ wanted="$(python3 -VV) $base $*"
 # what is there already stays: a package more takes seconds, all of them minutes
 [ "$("$python" -VV 2>/dev/null)" = "$(python3 -VV)" ] || make_venv || skip "python3 -m venv fails: install python3-venv"
 # shellcheck disable=SC2086,SC2048 # lists
-if fetch_quickly $base $* || fetch $base $*; then
+if fetch $base $*; then
     echo "$wanted" >"$venv/wanted"
 elif fetch $base; then
     for packages in "$@"; do
