@@ -14,7 +14,7 @@ this build within reach:
     ```json            must be JSON
     ```cmake, ```text  shown; saved where the comment before the block says `<!-- file: NAME -->`, as C is too, for the blocks that follow
     ```text output     what the block before it prints on standard output
-    <!-- before: CODE -->   in front of a block: code that it needs and a reader does not
+    <!-- before: CODE -->   in front of a block: code that it needs and a reader does not; may be several lines
 
 tests/docs/plan.txt is the one list of what is not run, with the reason, and of sizes that are made smaller.
 An entry that fits nothing fails, so does a block of another language, and an indented block that holds
@@ -98,7 +98,7 @@ def blocks_of_markdown(path):
             inside = Block(page, number, language, fence, "", comments.get("file"), comments.get("before", ""))
             comments = {}
         elif found := re.match(r"<!-- (file|before): (.*?) -->$", line):
-            comments[found[1]] = found[2]
+            comments[found[1]] = f"{comments[found[1]]}\n{found[2]}" if found[1] in comments else found[2]
         else:
             comments = {}
             if line.startswith("    ") and (line.split() or [""])[0] in COMMANDS and not re.match(r"\s*([-*]|\d+\.) ", line):
