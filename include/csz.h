@@ -5,8 +5,8 @@
  * A field is an n-D array of f32 or f64.  csz_compress turns it into an archive that keeps a bound on the
  * error; csz_decompress turns the archive back into values.  The archive describes itself: decompressing
  * needs no other knowledge.  Every finite value comes back within the bound.  NaN with its payload,
- * infinities and -0.0 come back bit for bit.  The same field and options give the same bytes on every
- * machine, for every number of threads and on every backend.
+ * infinities and -0.0, unless unsigned_zeros is set, come back bit for bit.  The same field and options give
+ * the same bytes on every machine, for every number of threads and on every backend.
  *
  * In short:
  *
@@ -170,7 +170,9 @@ typedef struct csz_options {
     double fill;          /* converted to the field's type */
     const void *metadata; /* a section of csz_metadata_write that the archive carries; NULL: none */
     size_t metadata_nbytes;
-    double floor; /* with CSZ_BOUND_PWR: the absolute error that any value may have; 0: none */
+    double floor;           /* with CSZ_BOUND_PWR: the absolute error that any value may have; 0: none */
+    int64_t unsigned_zeros; /* 1: -0.0 counts as 0, and may lose its sign.  Not with CSZ_BOUND_PWR and
+                               CSZ_BOUND_EXACT.  Where fill is 0 or -0.0, -0.0 keeps its bits */
 } csz_options;
 
 /* Options of decompressing.  NULL in a call means the defaults. */

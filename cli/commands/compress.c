@@ -170,6 +170,7 @@ static csz_options targeted_options(const csz_options *asked, double bound) {
     options.bound_mode = bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT;
     options.bound = bound;
     if (bound > 0) return options;
+    options.unsigned_zeros = 0;
     options.workflow = CSZ_WORKFLOW_AUTO;
     options.predictor = CSZ_PREDICTOR_LORENZO;
     return options;

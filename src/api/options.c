@@ -14,7 +14,8 @@
 
 #include "os/team.h"
 
-_Static_assert(sizeof(csz_options) == offsetof(csz_options, floor) + sizeof(double), "padding at the end");
+_Static_assert(sizeof(csz_options) == offsetof(csz_options, unsigned_zeros) + sizeof(int64_t),
+               "padding at the end");
 _Static_assert(sizeof(csz_decompress_options) ==
                    offsetof(csz_decompress_options, memory_limit) + sizeof(uint64_t),
                "padding at the end");
@@ -96,6 +97,10 @@ csz_status csz_options_check(csz_options *checked, const csz_options *options) {
     }
     if (checked->floor != 0 && (checked->bound_mode != CSZ_BOUND_PWR || !(checked->floor > 0) ||
                                 checked->floor - checked->floor != 0))
+        return CSZ_ERROR_ARGUMENT;
+    /* two modes promise signs */
+    const int may_lose_signs = checked->bound_mode != CSZ_BOUND_PWR && checked->bound_mode != CSZ_BOUND_EXACT;
+    if (checked->unsigned_zeros != 0 && (checked->unsigned_zeros != 1 || !may_lose_signs))
         return CSZ_ERROR_ARGUMENT;
     if (checked->metadata || checked->metadata_nbytes) {
         if (!checked->metadata || csz_metadata_check(checked->metadata, checked->metadata_nbytes))

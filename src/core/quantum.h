@@ -18,13 +18,20 @@
 #define CSZ_MAGIC_F64_BITS 0x4338000000000000ull
 #define CSZ_QUANTUM_LIMIT_F32 (1 << 22)
 #define CSZ_QUANTUM_LIMIT_F64 ((int64_t)1 << 50)
+#define CSZ_MINUS_ZERO_F32 0x80000000u
+#define CSZ_MINUS_ZERO_F64 0x8000000000000000ull
 
+/*
+ * kept_zero: the bits of -0.0, which is an exception so that its sign comes back.  Where zeros are unsigned
+ * it holds the bits of a NaN, which has no quantum anyway: so the option costs no instruction.
+ */
 typedef struct csz_quantizer_f32 {
     float bound;   /* E: the largest float not above the user's bound */
     float step;    /* 2 E */
     float inverse; /* 1 / step */
     int has_fill;
     uint32_t fill;
+    uint32_t kept_zero;
 } csz_quantizer_f32;
 
 typedef struct csz_quantizer_f64 {
@@ -33,13 +40,16 @@ typedef struct csz_quantizer_f64 {
     double inverse;
     int has_fill;
     uint64_t fill;
+    uint64_t kept_zero;
 } csz_quantizer_f64;
 
 /*
  * Limits: step and 1 / step must be normal numbers, so E lies in 2^-126 .. 2^125.  A bound below that is
- * zero, which makes every value but +0 an exception; one above is lowered, which keeps it.
+ * zero, which makes every value but +0 an exception; one above is lowered, which keeps it.  A fill value of
+ * -0.0 stays an exception, whatever zeros are.
  */
-CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint64_t fill_bits) {
+CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint64_t fill_bits,
+                                                int unsigned_zeros) {
     csz_quantizer_f32 q;
     float e = bound >= 0x1p125 ? 0x1p125f : (float)bound;
     if ((double)e > bound) e = csz_f32_bits(csz_bits_f32(e) - 1);
@@ -49,10 +59,12 @@ CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint
     q.inverse = e > 0.0f ? 1.0f / q.step : 0.0f;
     q.has_fill = has_fill;
     q.fill = (uint32_t)fill_bits;
+    q.kept_zero = unsigned_zeros && !(has_fill && q.fill == CSZ_MINUS_ZERO_F32) ? ~0u : CSZ_MINUS_ZERO_F32;
     return q;
 }
 
-CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint64_t fill_bits) {
+CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint64_t fill_bits,
+                                                int unsigned_zeros) {
     csz_quantizer_f64 q;
     double e = bound >= 0x1p1021 ? 0x1p1021 : bound;
     if (!(e >= 0x1p-1022)) e = 0.0;
@@ -61,6 +73,7 @@ CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint
     q.inverse = e > 0.0 ? 1.0 / q.step : 0.0;
     q.has_fill = has_fill;
     q.fill = fill_bits;
+    q.kept_zero = unsigned_zeros && !(has_fill && q.fill == CSZ_MINUS_ZERO_F64) ? ~0ull : CSZ_MINUS_ZERO_F64;
     return q;
 }
 
@@ -100,14 +113,14 @@ CSZ_FN int csz_candidate_f32(float v, const csz_quantizer_f32 *z, int32_t *q, fl
     *q = csz_rounded_quantum_f32(t);
     *restored = csz_rounded_restore_f32(t, z->step);
     return csz_rounded_in_range_f32(t) & (fabsf(v - *restored) <= z->bound) &
-           (csz_bits_f32(v) != 0x80000000u);
+           (csz_bits_f32(v) != z->kept_zero);
 }
 CSZ_FN int csz_candidate_f64(double v, const csz_quantizer_f64 *z, int64_t *q, double *restored) {
     const double t = csz_round_product_f64(v, z->inverse);
     *q = csz_rounded_quantum_f64(t);
     *restored = csz_rounded_restore_f64(t, z->step);
     return csz_rounded_in_range_f64(t) & (fabs(v - *restored) <= z->bound) &
-           (csz_bits_f64(v) != 0x8000000000000000ull);
+           (csz_bits_f64(v) != z->kept_zero);
 }
 
 /*
@@ -119,7 +132,7 @@ CSZ_FN int csz_candidate_f64(double v, const csz_quantizer_f64 *z, int64_t *q, d
 CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
     uint32_t bits = csz_bits_f32(v);
     *q = 0;
-    if (bits == 0x80000000u || (z->has_fill && bits == z->fill)) return 0;
+    if (bits == z->kept_zero || (z->has_fill && bits == z->fill)) return 0;
     float t = csz_round_product_f32(v, z->inverse);
     if (!csz_rounded_in_range_f32(t)) return 0;
     float restored = csz_rounded_restore_f32(t, z->step);
@@ -137,7 +150,7 @@ CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
 CSZ_FN int csz_quantum_f64(double v, const csz_quantizer_f64 *z, int64_t *q) {
     uint64_t bits = csz_bits_f64(v);
     *q = 0;
-    if (bits == 0x8000000000000000ull || (z->has_fill && bits == z->fill)) return 0;
+    if (bits == z->kept_zero || (z->has_fill && bits == z->fill)) return 0;
     double t = csz_round_product_f64(v, z->inverse);
     if (!csz_rounded_in_range_f64(t)) return 0;
     double restored = csz_rounded_restore_f64(t, z->step);

@@ -178,8 +178,8 @@ static int fill_has_quantum(const csz_header *h) {
     const float f32 = csz_f32_bits((uint32_t)h->fill_bits);
     const double f64 = csz_f64_bits(h->fill_bits);
     if (h->bound_mode == CSZ_BOUND_PWR) return h->field.type == CSZ_F32 ? f32 - f32 == 0 : f64 - f64 == 0;
-    const csz_quantizer_f32 z32 = csz_quantizer_make_f32(h->bound_abs, 0, 0);
-    const csz_quantizer_f64 z64 = csz_quantizer_make_f64(h->bound_abs, 0, 0);
+    const csz_quantizer_f32 z32 = csz_quantizer_make_f32(h->bound_abs, 0, 0, 0);
+    const csz_quantizer_f64 z64 = csz_quantizer_make_f64(h->bound_abs, 0, 0, 0);
     int32_t q32;
     int64_t q64;
     return h->field.type == CSZ_F32 ? csz_quantum_f32(f32, &z32, &q32) : csz_quantum_f64(f64, &z64, &q64);
@@ -220,6 +220,7 @@ csz_tile_plan csz_tile_plan_of(const csz_header *h) {
     plan.bound = h->bound_abs;
     plan.is_exact = h->bound_mode == CSZ_BOUND_EXACT;
     plan.is_pointwise = h->bound_mode == CSZ_BOUND_PWR;
+    plan.unsigned_zeros = h->unsigned_zeros;
     plan.exponent = h->exponent; /* each frame has its own */
     plan.pointwise_bound = h->bound;
     plan.floor = h->floor;

@@ -48,13 +48,14 @@ typedef struct csz_tile_plan {
     int has_sparse;       /* sparse tiles have a form of their own */
     int raw_by_size;      /* a tile whose record would not be smaller is raw */
     int is_exact;         /* values come back bit for bit (core/exact.h) */
+    int unsigned_zeros;   /* -0.0 counts as 0 */
     int fill_has_quantum; /* 0: no value with the fill's bits, or restored to them, passes the checks */
 } csz_tile_plan;
 
 /* Quantizers of a lattice of this bound.  The field's has the plan's own. */
 static inline void csz_tile_plan_quantize(csz_tile_plan *plan, double bound, int has_fill, uint64_t fill) {
-    plan->f32 = csz_quantizer_make_f32(bound, has_fill, fill);
-    plan->f64 = csz_quantizer_make_f64(bound, has_fill, fill);
+    plan->f32 = csz_quantizer_make_f32(bound, has_fill, fill, plan->unsigned_zeros);
+    plan->f64 = csz_quantizer_make_f64(bound, has_fill, fill, plan->unsigned_zeros);
     if (!plan->is_pointwise) return;
     plan->pointwise_f32 =
         csz_pointwise_make_f32(bound, plan->exponent, plan->pointwise_bound, plan->floor, has_fill, fill);

@@ -24,8 +24,9 @@ typedef struct csz_header {
     csz_workflow workflow;
     csz_predictor predictor; /* Lorenzo; any other: each frame says its own */
     double bound, bound_abs;
-    double floor; /* of a pointwise bound; 0: none */
-    int exponent; /* analysis: what frames are taken to have; not in the archive */
+    double floor;       /* of a pointwise bound; 0: none */
+    int exponent;       /* analysis: what frames are taken to have; not in the archive */
+    int unsigned_zeros; /* compressing: -0.0 counts as 0; not in the archive */
     int has_fill;
     uint64_t fill_bits; /* in the field's type */
     int has_grid;       /* geometry.frame is the archive's own */

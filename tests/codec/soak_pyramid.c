@@ -36,7 +36,7 @@ static void bench_make(bench *b, double bound) {
     g->log2_t[1] = g->log2_t[2] = 6;
     csz_geometry_finish(g, 0);
     b->level.plan.type = CSZ_F32;
-    b->level.plan.f32 = csz_quantizer_make_f32(bound, 0, 0);
+    b->level.plan.f32 = csz_quantizer_make_f32(bound, 0, 0, 0);
     b->level.bound_f32 = b->level.plan.f32.bound;
     b->level.reach = csz_tuning_reach(0);
     b->level.data = b->value;

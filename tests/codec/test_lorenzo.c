@@ -38,8 +38,8 @@ static csz_tile_plan plan_make(int rank, uint32_t lz, uint32_t ly, uint32_t lx, 
     for (int i = 0; i < 3; i++) g->n[i] = (uint64_t)1 << g->log2_t[i];
     g->nelements = CSZ_TILE_N;
     csz_geometry_finish(g, 0);
-    plan.f32 = csz_quantizer_make_f32(0.5, 0, 0);
-    plan.f64 = csz_quantizer_make_f64(0.5, 0, 0);
+    plan.f32 = csz_quantizer_make_f32(0.5, 0, 0, 0);
+    plan.f64 = csz_quantizer_make_f64(0.5, 0, 0, 0);
     return plan;
 }
 

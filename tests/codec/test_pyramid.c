@@ -224,8 +224,8 @@ static void instruction_sets_agree(void **state) {
         plan.type = field.type;
         plan.bound = k % 3 ? 1e-2 : 1e-5;
         ASSERT_OK(csz_geometry_of(&plan.geometry, &field));
-        plan.f32 = csz_quantizer_make_f32(plan.bound, 1, csz_bits_f32((float)fill_value));
-        plan.f64 = csz_quantizer_make_f64(plan.bound, 1, csz_bits_f64(fill_value));
+        plan.f32 = csz_quantizer_make_f32(plan.bound, 1, csz_bits_f32((float)fill_value), 0);
+        plan.f64 = csz_quantizer_make_f64(plan.bound, 1, csz_bits_f64(fill_value), 0);
         const csz_frame_box box = csz_frame_box_at(&plan.geometry, 0);
         const csz_isa *other = csz_isa_at(csz_isa_at(2) ? 1 + k / 4 % 2 : 1);
         coder_side a = side_make(csz_isa_at(0), &plan, &box, k % CSZ_TUNINGS_N, s.data),

@@ -64,7 +64,7 @@ static void f32_quanta_keep_the_bound_and_are_idempotent(void **state) {
     uint64_t accepted = 0;
     for (int k = 0; k < NBOUNDS; k++) {
         double bound = bound_at(k, &r);
-        csz_quantizer_f32 z = csz_quantizer_make_f32(bound, 0, 0);
+        csz_quantizer_f32 z = csz_quantizer_make_f32(bound, 0, 0, 0);
         assert_true((double)z.bound <= bound);
         for (int i = 0; i < 400; i++) {
             float v = float_at(&r, &z);
@@ -90,7 +90,7 @@ static void f64_quanta_keep_the_bound_and_are_idempotent(void **state) {
     uint64_t accepted = 0;
     for (int k = 0; k < NBOUNDS; k++) {
         double bound = bound_at(k, &r);
-        csz_quantizer_f64 z = csz_quantizer_make_f64(bound, 0, 0);
+        csz_quantizer_f64 z = csz_quantizer_make_f64(bound, 0, 0, 0);
         assert_true(z.bound <= bound);
         for (int i = 0; i < 400; i++) {
             double v = double_at(&r, &z);
@@ -120,8 +120,8 @@ static void ordinary_values_are_hardly_ever_refused(void **state) {
     static const double bounds[] = {1e-3, 0.5, 1.0, 3.14159, 1e-10, 1e10};
     enum { N = 100000 };
     for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++) {
-        csz_quantizer_f32 z32 = csz_quantizer_make_f32(bounds[k], 0, 0);
-        csz_quantizer_f64 z64 = csz_quantizer_make_f64(bounds[k], 0, 0);
+        csz_quantizer_f32 z32 = csz_quantizer_make_f32(bounds[k], 0, 0, 0);
+        csz_quantizer_f64 z64 = csz_quantizer_make_f64(bounds[k], 0, 0, 0);
         int refused32 = 0, refused64 = 0;
         for (int i = 0; i < N; i++) {
             double v = (rng_unit(&r) - 0.5) * 4 * bounds[k] * (double)(1u << rng_below(&r, 14));
@@ -140,7 +140,7 @@ static void fused_and_double_products_round_alike(void **state) {
     (void)state;
     rng r = rng_make(14);
     for (int k = 0; k < NBOUNDS; k++) {
-        csz_quantizer_f32 z = csz_quantizer_make_f32(bound_at(k, &r), 0, 0);
+        csz_quantizer_f32 z = csz_quantizer_make_f32(bound_at(k, &r), 0, 0, 0);
         for (int i = 0; i < 400; i++) {
             float v = float_at(&r, &z);
             float fused = fmaf(v, z.inverse, CSZ_MAGIC_F32);
@@ -159,8 +159,8 @@ static void specials_are_refused_whatever_the_bound(void **state) {
     rng r = rng_make(15);
     for (int k = 0; k < NBOUNDS; k++) {
         double bound = bound_at(k, &r);
-        csz_quantizer_f32 z32 = csz_quantizer_make_f32(bound, 1, csz_bits_f32(1e20f));
-        csz_quantizer_f64 z64 = csz_quantizer_make_f64(bound, 1, csz_bits_f64(1e20));
+        csz_quantizer_f32 z32 = csz_quantizer_make_f32(bound, 1, csz_bits_f32(1e20f), 0);
+        csz_quantizer_f64 z64 = csz_quantizer_make_f64(bound, 1, csz_bits_f64(1e20), 0);
         int32_t q32;
         int64_t q64;
         const double specials[] = {-0.0, NAN, INFINITY, -INFINITY, 1e20};
@@ -178,8 +178,8 @@ static void specials_are_refused_whatever_the_bound(void **state) {
 /* A value that is there must not come back as one that is missing. */
 static void no_quantum_restores_to_the_fill_value(void **state) {
     (void)state;
-    csz_quantizer_f32 z32 = csz_quantizer_make_f32(0.5, 1, csz_bits_f32(-9999.0f));
-    csz_quantizer_f64 z64 = csz_quantizer_make_f64(0.5, 1, csz_bits_f64(0.0));
+    csz_quantizer_f32 z32 = csz_quantizer_make_f32(0.5, 1, csz_bits_f32(-9999.0f), 0);
+    csz_quantizer_f64 z64 = csz_quantizer_make_f64(0.5, 1, csz_bits_f64(0.0), 0);
     int32_t q32;
     int64_t q64;
     assert_int_equal(csz_quantum_f32(-9999.25f, &z32, &q32), 0);
@@ -192,8 +192,8 @@ static void no_quantum_restores_to_the_fill_value(void **state) {
 
 static void bounds_below_the_type_mean_exact(void **state) {
     (void)state;
-    csz_quantizer_f32 z32 = csz_quantizer_make_f32(1e-300, 0, 0);
-    csz_quantizer_f64 z64 = csz_quantizer_make_f64(4.9e-324, 0, 0);
+    csz_quantizer_f32 z32 = csz_quantizer_make_f32(1e-300, 0, 0, 0);
+    csz_quantizer_f64 z64 = csz_quantizer_make_f64(4.9e-324, 0, 0, 0);
     int32_t q32;
     int64_t q64;
     assert_int_equal(csz_quantum_f32(0.0f, &z32, &q32), 1);

@@ -59,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     plan.type = data[0] & 1 ? CSZ_F64 : CSZ_F32;
     set_geometry(&plan, data[0] >> 1 & 7);
     plan.is_exact = FUZZ_WORKFLOW == 1 && data[2] & 128;
-    plan.f32 = csz_quantizer_make_f32(1e-3, 0, 0);
-    plan.f64 = csz_quantizer_make_f64(1e-3, 0, 0);
+    plan.f32 = csz_quantizer_make_f32(1e-3, 0, 0, 0);
+    plan.f64 = csz_quantizer_make_f64(1e-3, 0, 0, 0);
     int rank = plan.geometry.rank;
     if (!work[rank]) {
         FUZZ_CHECK((work[rank] = aligned_alloc(64, (sizeof *work[0] + 63) / 64 * 64)) != NULL);

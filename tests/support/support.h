@@ -117,7 +117,7 @@ int exceeds(double a, double b, double bound);
 
 /*
  * Fails unless every finite value that is not missing is within bound of the original, compared exactly, and
- * every other value (-0.0 is one) has its bits.
+ * every other value (-0.0 is one, unless zeros are unsigned) has its bits.
  */
 void assert_bound_kept(const test_field *original, const void *restored, double bound,
                        const csz_options *options);

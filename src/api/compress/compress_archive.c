@@ -66,6 +66,7 @@ csz_status csz_header_plan(csz_header *h, const csz_field *field, const csz_opti
     h->fill_bits = h->has_fill ? csz_fill_bits(field->type, o->fill) : 0;
     h->has_zstd = o->zstd_level > 0;
     h->floor = o->floor;
+    h->unsigned_zeros = o->unsigned_zeros != 0;
     h->predictor = o->predictor;
     h->metadata_nbytes = (uint32_t)o->metadata_nbytes;
     if (o->metadata_nbytes && csz_metadata_holds(o->metadata, o->metadata_nbytes, field->ndim))

@@ -133,6 +133,7 @@ csz_options csz_target_options(const csz_options *options, double bound) {
     o.bound_mode = bound > 0 ? CSZ_BOUND_ABS : CSZ_BOUND_EXACT;
     o.bound = bound;
     if (bound > 0) return o;
+    o.unsigned_zeros = 0;
     o.workflow = CSZ_WORKFLOW_AUTO;
     o.predictor = CSZ_PREDICTOR_LORENZO;
     return o;

@@ -379,7 +379,8 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
     const BITS sign = (BITS)1 << (sizeof(BITS) * 8 - 1), most = NAME(csz_bits)(bound),
                limit = NAME(csz_bits)((FLOAT)CSZ_CODE_LIMIT) + 1;
     const FLOAT inverse = q->inverse, step = q->step;
-    BITS below = sign, minus_zeros = 0, sum = 0;
+    const BITS kept_zero = q->kept_zero;
+    BITS below = sign, kept_zeros = 0, sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const FLOAT own = NAME(either)((BITS)0 - (BITS)(weight[i] != 0), v[i], p[i]),
                     m = (own - p[i]) * inverse + MAGIC, k = m - MAGIC,
@@ -387,13 +388,13 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
         /* bits of magnitudes order like these, NaN above all: a difference is negative where one is below */
         below &=
             (NAME(csz_bits)(NAME(csz_size)(own - r)) - most) & (NAME(csz_bits)(NAME(csz_size)(k)) - limit);
-        minus_zeros |= (BITS)(NAME(csz_bits)(own) == sign);
+        kept_zeros |= (BITS)(NAME(csz_bits)(own) == kept_zero);
         code[i] = (int16_t)(uint16_t)(NAME(csz_bits)(m) - MAGIC_BITS);
         restored[i] = r;
         sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
     }
     *hash += (uint32_t)sum;
-    return below && !minus_zeros;
+    return below && !kept_zeros;
 }
 
 /* The same for any values; the checksum leaves out those without a code, and refused[] names them. */
@@ -401,7 +402,7 @@ static __attribute__((noinline)) void
 NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
                        const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
                        uint32_t n, const NAME(csz_quantizer) * q, FLOAT bound, uint32_t *hash) {
-    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+    const BITS kept_zero = q->kept_zero;
     const FLOAT inverse = q->inverse, step = q->step;
     BITS sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
@@ -409,7 +410,7 @@ NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t
                     r = NAME(csz_pyramid_restore)(p[i], k, step);
         const BITS is_own = (BITS)(weight[i] != 0);
         const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
-                          NAME(csz_is_within)(v[i], r, bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+                          NAME(csz_is_within)(v[i], r, bound) & (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
         const BITS mask = (BITS)0 - good;
         code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & mask);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
@@ -422,13 +423,12 @@ NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t
 /* Both for values of the coarser lattice, which come back as they are there or not. */
 static __attribute__((noinline)) int NAME(check_fast)(const FLOAT *restrict v, const FLOAT *restrict r,
                                                       const uint32_t *restrict weight, uint32_t n,
-                                                      FLOAT bound, uint32_t *hash) {
-    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+                                                      FLOAT bound, BITS kept_zero, uint32_t *hash) {
     BITS bad = 0, sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const BITS own = (BITS)0 - (BITS)(weight[i] != 0);
         const BITS good =
-            (BITS)(NAME(csz_size)(v[i] - r[i]) < bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+            (BITS)(NAME(csz_size)(v[i] - r[i]) < bound) & (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
         bad |= own & (good ^ 1);
         sum += NAME(weighed)(NAME(csz_bits)(r[i]), weight[i]);
     }
@@ -439,13 +439,12 @@ static __attribute__((noinline)) int NAME(check_fast)(const FLOAT *restrict v, c
 static __attribute__((noinline)) void NAME(check_exactly)(uint8_t *restrict refused, const FLOAT *restrict v,
                                                           const FLOAT *restrict r,
                                                           const uint32_t *restrict weight, uint32_t n,
-                                                          FLOAT bound, uint32_t *hash) {
-    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1);
+                                                          FLOAT bound, BITS kept_zero, uint32_t *hash) {
     BITS sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const BITS is_own = (BITS)(weight[i] != 0);
         const BITS good =
-            is_own & NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != minus_zero);
+            is_own & NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
         sum += NAME(weighed)(NAME(csz_bits)(r[i]) & ((BITS)0 - good), weight[i]);
     }
@@ -814,17 +813,17 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
                 continue;
             }
             /* where one value was refused others will be */
-            int is_done = !has_refused && (i == 0 ? NAME(check_fast)(v, at, weight, length, bound, &gained)
-                                                  : NAME(quantize_fast)(at, p->code + place, v, prediction,
-                                                                        weight, length, q, bound, &gained));
+            int is_done = !has_refused &&
+                          (i == 0 ? NAME(check_fast)(v, at, weight, length, bound, q->kept_zero, &gained)
+                                  : NAME(quantize_fast)(at, p->code + place, v, prediction, weight, length, q,
+                                                        bound, &gained));
             if (!is_done) {
                 NAME(clear_refused)(p, g->rank, &has_refused);
                 gained = 0;
-                if (i == 0)
-                    NAME(check_exactly)(p->refused + place, v, at, weight, length, bound, &gained);
-                else
-                    NAME(quantize_exactly)
-                (at, p->code + place, p->refused + place, v, prediction, weight, length, q, bound, &gained);
+                if (i == 0) NAME(check_exactly)
+                (p->refused + place, v, at, weight, length, bound, q->kept_zero, &gained);
+                else NAME(quantize_exactly)(at, p->code + place, p->refused + place, v, prediction, weight,
+                                            length, q, bound, &gained);
             }
             if (q->has_fill && NAME(meets_fill)(v, at, length, bound, q->fill)) {
                 NAME(clear_refused)(p, g->rank, &has_refused);

@@ -64,7 +64,7 @@ static uint32_t NAME(hash_box)(const csz_tile_work *w, const csz_geometry *g, co
 typedef struct NAME(plain) {
     BITS worst;   /* largest error, as bits, which order like non-negative floats, NaN above all */
     BITS far;     /* above 16 bits if a quantum is further than that from the base */
-    SIGNED least; /* the smallest integer if some value is -0.0 */
+    SIGNED least; /* of the values' bits: the smallest integer if some value is -0.0 */
     uint32_t hash;
 } NAME(plain);
 
@@ -133,8 +133,7 @@ static int NAME(any_like_fill)(const int16_t *offset, const FLOAT *v, SIGNED bas
  */
 static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, const FLOAT *v,
                                 const uint32_t *weight) {
-    const SIGNED most = (SIGNED)1 << (sizeof(BITS) == 4 ? 22 : 50),
-                 lowest = (SIGNED)((BITS)1 << (sizeof(BITS) * 8 - 1));
+    const SIGNED most = (SIGNED)1 << (sizeof(BITS) == 4 ? 22 : 50);
     SIGNED corner;
     if (!NAME(quantum_of)(v[0], plan, &corner)) return 0;
     const SIGNED base = corner & ~(SIGNED)1;
@@ -152,7 +151,8 @@ static int NAME(quantize_plain)(csz_tile_work *w, const csz_tile_plan *plan, con
     NAME(plain)
     r = NAME(quantize_loop)(w->narrow[0], v, weight, plan->FIELD.inverse, plan->FIELD.step, (BITS)base);
     /* the bound check: worst is the largest |v - restored| of the tile */
-    if (r.far >> 16 || r.worst > NAME(csz_bits)(plan->FIELD.bound) || r.least == lowest) return 0;
+    if (r.far >> 16 || r.worst > NAME(csz_bits)(plan->FIELD.bound) || (BITS)r.least == plan->FIELD.kept_zero)
+        return 0;
     if (plan->fill_has_quantum &&
         NAME(any_like_fill)(w->narrow[0], v, base, plan->FIELD.step, plan->FIELD.fill))
         return 0;
@@ -173,8 +173,8 @@ typedef struct NAME(tried) {
 static __attribute__((noinline)) NAME(tried)
     NAME(candidates)(SIGNED *restrict q, uint8_t *restrict valid, const FLOAT *restrict v,
                      const BITS *restrict vbits, const uint32_t *restrict weight, FLOAT inverse, FLOAT step,
-                     FLOAT bound) {
-    const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1), most = NAME(csz_bits)(bound);
+                     FLOAT bound, BITS kept_zero) {
+    const BITS most = NAME(csz_bits)(bound);
     BITS any = 0;
     uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
@@ -182,7 +182,7 @@ static __attribute__((noinline)) NAME(tried)
         SIGNED quantum = NAME(csz_rounded_quantum)(t);
         BITS error = NAME(csz_bits)(NAME(absolute)(v[e] - restored)),
              outside = (BITS)!NAME(csz_rounded_in_range)(t);
-        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == minus_zero),
+        BITS refused = outside | (BITS)(error > most) | (BITS)(vbits[e] == kept_zero),
              mask = (BITS)0 - refused;
         BITS back = (NAME(csz_bits)(restored) & ~mask) | (vbits[e] & mask);
         any |= refused;
@@ -340,11 +340,12 @@ static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, 
         w->value_hash = NAME(hash_box)(w, &plan->geometry, box);
         return;
     }
-    const NAME(tried) r = plan->is_pointwise
-                              ? NAME(pointwise_candidates)(q, w->valid, w->value.FIELD, w->value.WORDS,
-                                                           weight, &plan->NAME(pointwise))
-                              : NAME(candidates)(q, w->valid, w->value.FIELD, w->value.WORDS, weight,
-                                                 plan->FIELD.inverse, plan->FIELD.step, plan->FIELD.bound);
+    const NAME(tried) r =
+        plan->is_pointwise
+            ? NAME(pointwise_candidates)(q, w->valid, w->value.FIELD, w->value.WORDS, weight,
+                                         &plan->NAME(pointwise))
+            : NAME(candidates)(q, w->valid, w->value.FIELD, w->value.WORDS, weight, plan->FIELD.inverse,
+                               plan->FIELD.step, plan->FIELD.bound, plan->FIELD.kept_zero);
     w->value_hash = r.hash;
     if (plan->fill_has_quantum && !plan->is_pointwise)
         w->value_hash +=

@@ -30,6 +30,7 @@ typedef struct csz_cuda_plan {
     double bound, floor; /* floor: of a pointwise bound, whose bound_abs is of logarithms and is_resolved */
     int has_fill;
     uint64_t fill; /* bits */
+    int unsigned_zeros;
     /* part of a larger field: the number of its first frame, and the bound where it is known already */
     uint64_t first_frame;
     int is_resolved;

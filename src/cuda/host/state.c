@@ -81,6 +81,7 @@ csz_cuda_plan csz_backend_plan(csz_header *h) {
     plan.bound_abs = h->bound_abs;
     plan.has_fill = h->has_fill;
     plan.fill = h->fill_bits;
+    plan.unsigned_zeros = h->unsigned_zeros;
     csz_header_write((uint8_t *)plan.header, h);
     plan.header_nbytes = h->nbytes;
     return plan;

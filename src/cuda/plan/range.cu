@@ -220,10 +220,10 @@ static __global__ void __launch_bounds__(PREPARE_THREADS)
     if (t == 0) {
         if (plan.type == CSZ_F32) {
             ((csz_quantizer_f32 *)job.work.quantizer)[field] =
-                csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill);
+                csz_quantizer_make_f32(absolute, plan.has_fill, plan.fill, plan.unsigned_zeros);
         } else {
             ((csz_quantizer_f64 *)job.work.quantizer)[field] =
-                csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill);
+                csz_quantizer_make_f64(absolute, plan.has_fill, plan.fill, plan.unsigned_zeros);
         }
         if (job.work.packed.is_used) job.work.packed.bound[field] = absolute;
         if (job.work.nfields == 1) job.work.place[0] = place;

@@ -31,7 +31,7 @@ template <typename V> struct pyramid_value;
         }                                                                                                   \
         static __device__ __forceinline__ typename csz_value<V>::quantizer quantizer(double bound, int has, \
                                                                                      uint64_t fill) {       \
-            return csz_quantizer_make_##NAME(bound, has, fill);                                             \
+            return csz_quantizer_make_##NAME(bound, has, fill, 0);                                          \
         }                                                                                                   \
     };
 CSZ_PYRAMID_VALUE(float, f32)

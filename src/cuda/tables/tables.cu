@@ -57,8 +57,8 @@ static __device__ void job_fill(decode_job *job, const decode_call *call, const 
     if (call->is_pointwise)
         job->pointwise = pointwise_make(call, v, job_number, f);
     else
-        job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0).step
-                                 : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0).step;
+        job->step = call->is_f64 ? csz_quantizer_make_f64(v->bound_abs, 0, 0, 0).step
+                                 : (double)csz_quantizer_make_f32(v->bound_abs, 0, 0, 0).step;
     job->payload_word = f->payload_word;
 }
 
