@@ -197,6 +197,7 @@ static void run_case(totals *t, const csz_field &field, const csz_options &o, in
     h.workflow = plan.workflow = o.workflow;
     h.has_fill = plan.has_fill = o.has_fill;
     h.fill_bits = plan.fill = o.has_fill ? csz_fill_bits(field.type, o.fill) : 0;
+    plan.unsigned_zeros = (int)o.unsigned_zeros;
     plan.type = field.type;
     plan.geometry = h.geometry;
     csz_header_write((uint8_t *)plan.header, &h);
@@ -232,7 +233,7 @@ static void run_case(totals *t, const csz_field &field, const csz_options &o, in
 
 static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bound, csz_workflow workflow,
                 int kind, int has_fill = 0, csz_bound_mode mode = CSZ_BOUND_ABS, double fill = 1e20,
-                double floor = 0) {
+                double floor = 0, int unsigned_zeros = 0) {
     if (t->asked++ % t->every) return;
     csz_field field;
     memset(&field, 0, sizeof field);
@@ -249,6 +250,7 @@ static void one(totals *t, csz_type type, std::vector<uint64_t> dims, double bou
     o.has_fill = has_fill;
     o.fill = fill;
     o.floor = floor;
+    o.unsigned_zeros = unsigned_zeros;
     if (type == CSZ_F32)
         run_case<float>(t, field, o, kind);
     else
@@ -346,6 +348,16 @@ int main(int argc, char **argv) {
             one(&t, (csz_type)type, {9, 17, 40}, 1e-310, CSZ_WORKFLOW_AUTO, SPARSE, 1, CSZ_BOUND_ABS, 0.0);
         }
         printf("fill values: %d of %d cases failed so far\n", t.failed, t.run);
+        fflush(stdout);
+        /* unsigned zeros: scattered, in areas of -0.0, and where 0 or -0.0 is the fill value */
+        if (few) t.every = 5;
+        for (int i = 0; i < 72; i++) {
+            const double fill = i % 3 ? -0.0 : i & 1 ? 0.0 : 1e20;
+            one(&t, (csz_type)(i / 6 % 2), shapes[(size_t)i % shapes.size()], 1e-3, CSZ_WORKFLOW_AUTO,
+                i / 12 % 2 ? LAND : SPECIALS, i % 3 != 1, CSZ_BOUND_ABS, fill, 0, 1);
+        }
+        if (few) t.every = 17;
+        printf("unsigned zeros: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
         /* 64 samples and more */
         for (int kind = 0; kind < NKINDS; kind++)

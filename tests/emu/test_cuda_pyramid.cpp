@@ -87,14 +87,16 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double scale) {
 }
 
 static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, double bound,
-                 csz_bound_mode mode, csz_predictor predictor, csz_workflow workflow, int small_frames) {
+                 csz_bound_mode mode, csz_predictor predictor, csz_workflow workflow, int small_frames,
+                 int unsigned_zeros = 0) {
     made m;
     static const char *const names[] = {"smooth", "waves", "noise", "rough", "jumps", "specials", "filled",
                                         "masked", "zeros", "bits",  "far",   "steps", "half"};
     m.label = std::string(names[kind]) + (type == CSZ_F32 ? " f32" : " f64");
     for (uint64_t d : dims) m.label += " " + std::to_string(d);
     m.label += " bound " + std::to_string(bound) + " predictor " + std::to_string((int)predictor) +
-               " workflow " + std::to_string((int)workflow) + (small_frames ? " small frames" : "");
+               " workflow " + std::to_string((int)workflow) + (small_frames ? " small frames" : "") +
+               (unsigned_zeros ? " unsigned zeros" : "");
     csz_options_init(&m.o);
     m.o.bound = bound;
     m.o.bound_mode = mode;
@@ -114,6 +116,7 @@ static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, dou
     m.h.bound = bound;
     m.h.workflow = workflow;
     m.h.predictor = predictor;
+    m.h.unsigned_zeros = unsigned_zeros;
     m.h.has_fill = m.o.has_fill;
     m.h.fill_bits = m.o.has_fill ? csz_fill_bits(type, m.o.fill) : 0;
     if (csz_geometry_for(&m.h.geometry, &m.h.field, &m.h.predictor)) abort();
@@ -273,6 +276,7 @@ static void check_encoding(const made &m) {
     plan.bound = h.bound;
     plan.has_fill = h.has_fill;
     plan.fill = h.fill_bits;
+    plan.unsigned_zeros = h.unsigned_zeros;
     h.bound_abs = h.bound_mode == CSZ_BOUND_ABS ? h.bound : 0;
     csz_header_write((uint8_t *)plan.header, &h);
     plan.header_nbytes = h.nbytes;
@@ -321,8 +325,9 @@ static void check_random() {
     const double bounds[] = {1e-2, 1e-3, 1e-4, 1e-6, 0.3, 1e-9};
     const csz_predictor predictor = below(3) ? CSZ_PREDICTOR_PYRAMID : CSZ_PREDICTOR_AUTO;
     const csz_workflow workflow = below(6) ? CSZ_WORKFLOW_AUTO : (csz_workflow)below(4);
-    const made m = make(dims, type, (int)below(NKINDS), bounds[below(6)],
-                        below(3) ? CSZ_BOUND_REL : CSZ_BOUND_ABS, predictor, workflow, below(2) != 0);
+    const made m =
+        make(dims, type, (int)below(NKINDS), bounds[below(6)], below(3) ? CSZ_BOUND_REL : CSZ_BOUND_ABS,
+             predictor, workflow, below(2) != 0, (int)below(2));
     if (m.h.predictor == CSZ_PREDICTOR_LORENZO) return;
     emu::shared_nbytes = (below(2) ? 227 : 96) << 10; /* several teams, or one */
     check_encoding(m);
@@ -346,11 +351,31 @@ static void check_gives_way() {
     check_encoding(m);
 }
 
+/* Whole tiles with scattered -0.0, areas of it, and edge tiles: no sign is kept. */
+static void check_unsigned_zeros() {
+    dice.seed(1);
+    for (int i = 0; i < 6; i++) {
+        const std::vector<uint64_t> dims =
+            i % 3 ? std::vector<uint64_t>{17, 33, 65} : std::vector<uint64_t>{65, 260};
+        const made m =
+            make(dims, i & 1 ? CSZ_F64 : CSZ_F32, i < 3 ? MASKED : SPECIALS, 1e-3, CSZ_BOUND_ABS,
+                 i % 3 == 1 ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID, CSZ_WORKFLOW_AUTO, false, 1);
+        check_encoding(m);
+        csz_header h = m.h;
+        std::vector<uint8_t> keeping(host_archive_room(&h));
+        h.unsigned_zeros = 0;
+        uint64_t n = 0;
+        keeping.resize(host_compress(keeping.data(), &h, m.o.predictor, m.data.data(), &n));
+        if (keeping == m.archive) fail(m.label, "keeps signs");
+    }
+}
+
 int main(int argc, char **argv) {
     const int n = argc > 1 ? atoi(argv[1]) : 150;
     setvbuf(stdout, nullptr, _IOLBF, 0);
     check_groups();
     check_gives_way();
+    check_unsigned_zeros();
     for (int i = 0; i < n; i++) {
         dice.seed((argc > 2 ? (uint64_t)atoi(argv[2]) : 1) + (uint64_t)i);
         emu::nsms = i % 2 ? 2 : 40; /* where there is room, blocks share a sample */

@@ -75,8 +75,7 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
         to.job.default_shape = 0;
         const double bound = __ldcg(&job.packed.work.packed.bound[f.field]);
         const typename value::quantizer field = job.packed.tile.quantizer[f.field];
-        to.quantizer =
-            pyramid_value<V>::quantizer(csz_level_bound(bound, 0, level), field.has_fill, field.fill);
+        to.quantizer = level_quantizer<V>(csz_level_bound(bound, 0, level), field);
         to.bound = field.bound;
         to.job.drops_sign = level && !(field.has_fill && field.fill == value::minus_zero());
     }

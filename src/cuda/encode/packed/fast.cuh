@@ -34,7 +34,7 @@ CSZ_DEVICE bool pyramid_quantize(V v, V prediction, const typename csz_value<V>:
     const V k = pyramid_round((v - prediction) * z.inverse, code), limit = (V)CSZ_CODE_LIMIT;
     const V r = pyramid_value<V>::restore(prediction, k, z.step);
     const bool good = k <= limit && k >= -limit && pyramid_value<V>::is_within(v, r, bound) &&
-                      value::to_bits(v) != value::minus_zero() &&
+                      value::to_bits(v) != z.kept_zero &&
                       !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
     *restored = good ? r : prediction;
     if (!good) *code = 0;
@@ -60,7 +60,7 @@ CSZ_DEVICE uint16_t *parked_at(uint32_t *exchange, uint32_t c) {
 template <typename V>
 CSZ_DEVICE bool coarser_is_good(V v, V r, const typename csz_value<V>::quantizer &z, V bound) {
     typedef csz_value<V> value;
-    return pyramid_value<V>::is_within(v, r, bound) && value::to_bits(v) != value::minus_zero() &&
+    return pyramid_value<V>::is_within(v, r, bound) && value::to_bits(v) != z.kept_zero &&
            !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
 }
 

@@ -135,6 +135,15 @@ CSZ_DEVICE void packed_frame_set(packed_frame *f, const packed_job<V> &job, uint
     f->shape.ntiles = f->ntiles;
 }
 
+/* Of a lattice with this bound. */
+template <typename V>
+CSZ_DEVICE typename csz_value<V>::quantizer level_quantizer(double bound,
+                                                            const typename csz_value<V>::quantizer &field) {
+    typename csz_value<V>::quantizer z = pyramid_value<V>::quantizer(bound, field.has_fill, field.fill);
+    z.kept_zero = field.kept_zero;
+    return z;
+}
+
 /*
  * By all threads, behind a barrier: the frame of the tiles to come.  Ends with a barrier; returns whether it
  * is another one than before.
@@ -157,8 +166,7 @@ CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &jo
         l.quantizer =
             f.tuning < 0
                 ? field
-                : pyramid_value<V>::quantizer(csz_level_bound(__ldcg(&w.bound[f.field]), f.tuning, level),
-                                              field.has_fill, field.fill);
+                : level_quantizer<V>(csz_level_bound(__ldcg(&w.bound[f.field]), f.tuning, level), field);
         l.restored = f.tuning >= 0 && level ? lattices + csz_lattice_at(g, &w.frames, f.index, level) : NULL;
         l.coarser =
             level + 1 < f.shape.nlevels ? lattices + csz_lattice_at(g, &w.frames, f.index, level + 1) : NULL;
