@@ -34,7 +34,8 @@ PREDICTORS = ("auto", "lorenzo", "pyramid")
 PEERS = ("SZ3", "SPERR", "zfp")
 CODERS = tuple(f"csz {p}" for p in PREDICTORS) + PEERS
 TIMED = CODERS[:3] + ("SZ3",)
-TWO_THREADS, UNSIGNED = "csz pyramid, two threads", "csz auto, -0.0 as 0"
+TWO_THREADS = "csz pyramid, two threads"
+UNSIGNED = tuple(f"csz {p}, unsigned zeros" for p in PREDICTORS)
 # One field of each kind of csz-fields, where there is no folder of real ones.
 GENERATED = ("hacc/vx", "cesm/CLDHGH", "cesm/TREFHT", "hurricane/U", "nyx/baryon_density", "rtm/snapshot2800",
              "miranda/density", "qmcpack/einspline")  # fmt: skip
@@ -45,6 +46,7 @@ class Field:
         self.path, self.dims, self.name, self.fill = path, dims, name, fill
         self.shape = tuple(map(int, dims.split("x")))
         self.values = np.fromfile(path, dtype="<" + dtype.replace("f32", "f4").replace("f64", "f8")).reshape(self.shape)
+        self.nsigned = np.count_nonzero((self.values == 0) & np.signbit(self.values))
         self.missing = ~np.isfinite(self.values)
         if fill != "-":
             self.missing |= self.values == self.values.dtype.type(fill)
@@ -72,8 +74,8 @@ def compared(field, restored, nbytes, seconds=None):
     return Result(nbytes, field, difference.max(), 20 * math.log10(field.range / rmse) if rmse else math.inf, seconds)
 
 
-def run_csz(field, bound, predictor, args, threads=1, path=None):
-    command = [args.csz, "bench", path or field.path, "-t", f"f{8 * field.values.itemsize}", "-d", field.dims, "-m", "abs",
+def run_csz(field, bound, predictor, args, threads=1, options=()):
+    command = [args.csz, "bench", field.path, *options, "-t", f"f{8 * field.values.itemsize}", "-d", field.dims, "-m", "abs",
                "-e", repr(bound), "-p", predictor, "-b", "cpu", "-j", str(threads), "--repeat", "3", "--json"]  # fmt: skip
     if field.fill != "-":
         command += ["--fill", field.fill]
@@ -113,6 +115,8 @@ def run(coder, field, bound, args):
         return run_filter(field, hdf5plugin.Zfp(accuracy=bound))
     if coder == TWO_THREADS:
         return run_csz(field, bound, "pyramid", args, threads=2)
+    if coder in UNSIGNED:
+        return run_csz(field, bound, PREDICTORS[UNSIGNED.index(coder)], args, options=("--unsigned-zeros",))
     return run_csz(field, bound, coder.split()[1], args)
 
 
@@ -127,12 +131,8 @@ def run_rounds(field, relative, args):
         for coder in (*TIMED, TWO_THREADS):
             again = run(coder, field, bound, args)
             found[coder].seconds = tuple(map(min, found[coder].seconds, again.seconds))
-    zeros = (field.values == 0) & np.signbit(field.values)
-    found[UNSIGNED] = found["csz auto"]
-    if zeros.any():
-        path = str(pathlib.Path(args.picture).parent / "unsigned_zeros.raw")
-        np.where(zeros, 0, field.values).astype(field.values.dtype).tofile(path)
-        found[UNSIGNED] = run_csz(field, bound, "auto", args, path=path)
+    for coder, keeping in zip(UNSIGNED, CODERS):
+        found[coder] = run(coder, field, bound, args) if field.nsigned else found[keeping]
     return found
 
 
@@ -275,13 +275,14 @@ def report(fields, results, args):
              f"Made by `make bench-ratio`: `{shlex.join(['bench/ratio.py', *sys.argv[1:]])}`.", "",
              "Bounds are relative to the value range and the same absolute number for all coders. Every restored value was compared "
              "with it. `*`: the largest error, over the bound, is above 1. Missing values: csz restores them bit for bit; for "
-             "peers they are replaced by the value before them and do not count. csz also keeps the sign of -0.0.", ""]  # fmt: skip
+             "peers they are replaced by the value before them and do not count. csz also keeps the sign of -0.0, but for the column of unsigned zeros (`--unsigned-zeros`).", ""]  # fmt: skip
     for bound in TABLE_BOUNDS:
-        at = {(f.name, c): results[f.name, bound, c] for f in fields for c in CODERS}
+        columns = (CODERS[0], UNSIGNED[0], *CODERS[1:])
+        at = {(f.name, c): results[f.name, bound, c] for f in fields for c in columns}
         rows = []
         for field in fields:
             row = [field.name]
-            for coder in CODERS:
+            for coder in columns:
                 one = at[field.name, coder]
                 broken = one and one.error > field.range * bound
                 row.append("-" if not one else f"{one.ratio:.2f}" + (f" * {one.error / (field.range * bound):.6g}" if broken else ""))
@@ -289,15 +290,16 @@ def report(fields, results, args):
             row += [f"{at[field.name, 'csz auto'].psnr:.1f}", f"{at[field.name, 'SZ3'].psnr:.1f}",
                     f"{at[field.name, 'csz auto'].ratio / at[field.name, 'SZ3'].ratio:.2f}", f"{best:.2f}"]  # fmt: skip
             rows.append(row)
-        means = [f"{mean([at[f.name, c].ratio for f in fields]):.2f}" if all(at[f.name, c] for f in fields) else "" for c in CODERS]
+        means = [f"{mean([at[f.name, c].ratio for f in fields]):.2f}" if all(at[f.name, c] for f in fields) else "" for c in columns]
         best = mean([max(at[f.name, peer].ratio for peer in PEERS if at[f.name, peer]) for f in fields])
         over = mean([at[f.name, "csz auto"].ratio / at[f.name, "SZ3"].ratio for f in fields])
         rows.append(["**geometric mean**", *means, "", "", f"{over:.2f}", f"{best:.2f}"])
-        header = ["field", *CODERS, "PSNR auto", "PSNR SZ3", "auto / SZ3", "best peer"]
+        header = ["field", *columns, "PSNR auto", "PSNR SZ3", "auto / SZ3", "best peer"]
         lines += [f"## Relative {bound:g}", ""] + table(header, rows)
-    lines += ["## -0.0", "", "csz keeps the sign of -0.0; peers restore some number within the bound. Geometric means of auto where "
-              "fields have 0 in its place: " + ", ".join(
-                  f"{mean([results[f.name, b, UNSIGNED].ratio for f in fields]):.2f} at {b:g}" for b in TABLE_BOUNDS) + ".", ""]  # fmt: skip
+    lines += ["## Unsigned zeros", "", "Fields with -0.0, with their signs and without. Peers restore some number within the bound.", ""]
+    rows = [[f.name, f.nsigned, f"{b:g}", *[f"{results[f.name, b, c].ratio:.2f}" for pair in zip(CODERS, UNSIGNED) for c in pair]]
+            for f in fields if f.nsigned for b in TABLE_BOUNDS]  # fmt: skip
+    lines += table(["field", "values of -0.0", "bound", *[c for pair in zip(CODERS, UNSIGNED) for c in pair]], rows)
     lines += ["## Speed, one thread", "", f"MB of the field a second, in memory, geometric means, best of {args.rounds} rounds in which coders "
               "take turns. Two threads: of csz pyramid. The last column: of fields for which auto takes Lorenzo.", ""]  # fmt: skip
     groups = [("2-D and 3-D", [f for f in fields if len(f.shape) > 1]), ("1-D", [f for f in fields if len(f.shape) == 1])]

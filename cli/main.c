@@ -32,7 +32,8 @@ static const command_row commands[] = {
      "             [-m abs|rel|psnr|pwr|ratio|exact] [--floor A] [--size 10MB]\n"
      "             [-p lorenzo|pyramid|auto] [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b "
      "auto|cpu|cuda]\n"
-     "             [-j N] [--fill V] [--verify] [--no-metadata] [--memory-limit BYTES] [--json] [-f] [-q|-v]",
+     "             [-j N] [--fill V] [--unsigned-zeros] [--verify] [--no-metadata] [--memory-limit BYTES]\n"
+     "             [--json] [-f] [-q|-v]",
      "IN is a raw file of little-endian values, a .npy file or a dataset of an HDF5 or netCDF-4 file\n"
      "(run.nc:temperature; these need neither -t nor -d, and tell their fill value), or - for\n"
      "standard input.  Every finite value comes back within the bound; NaN, infinities\n"
@@ -79,7 +80,8 @@ static const command_row commands[] = {
      "  csz compare a.npy b.npy --json\n"},
     {"analyze", CLI_ANALYZE, 1, NULL, cli_run_analyze, "predict how a field would compress, and why",
      "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr|pwr] [--floor A]\n"
-     "             [-p lorenzo|auto] [--fill V] [--exact] [-b auto|cpu|cuda] [-j N] [--json]",
+     "             [-p lorenzo|auto] [--fill V] [--unsigned-zeros] [--exact] [-b auto|cpu|cuda] [-j N] "
+     "[--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow and predictor\n"
      "at each bound, from sampled tiles, with standard errors (--exact counts all).  Of 1.5 million values\n"
      "and more that takes up to half of the time of compressing with -p auto; with -p lorenzo, of that\n"

@@ -45,7 +45,7 @@ module csz
     end type
 
     ! csz_compress(archive, field, status, abs | rel | psnr | pwr [, floor] | exact [, fill, predictor,
-    ! zstd_level, threads]): exactly one bound, or exact=.true.
+    ! zstd_level, threads, unsigned_zeros]): exactly one bound, or exact=.true.
     interface csz_compress
         module procedure compress_f32, compress_f64
     end interface
@@ -80,6 +80,7 @@ module csz
         type(c_ptr) :: metadata
         integer(c_size_t) :: metadata_nbytes
         real(c_double) :: floor
+        integer(c_int64_t) :: unsigned_zeros
     end type
 
     type, bind(C) :: c_decompress_options
@@ -188,38 +189,38 @@ contains
     ! ---- compressing ----
 
     subroutine compress_f32(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
-                            floor, exact)
+                            floor, exact, unsigned_zeros)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real32), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
-        logical, intent(in), optional :: exact
+        logical, intent(in), optional :: exact, unsigned_zeros
         call compress(archive, c_loc(field), field_of(0, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads, pwr, floor, exact)
+                      fill, predictor, zstd_level, threads, pwr, floor, exact, unsigned_zeros)
     end subroutine
 
     subroutine compress_f64(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
-                            floor, exact)
+                            floor, exact, unsigned_zeros)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real64), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
-        logical, intent(in), optional :: exact
+        logical, intent(in), optional :: exact, unsigned_zeros
         call compress(archive, c_loc(field), field_of(1, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads, pwr, floor, exact)
+                      fill, predictor, zstd_level, threads, pwr, floor, exact, unsigned_zeros)
     end subroutine
 
     subroutine compress(archive, data, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
-                            floor, exact)
+                            floor, exact, unsigned_zeros)
         integer(int8), allocatable, intent(out) :: archive(:)
         type(c_ptr), intent(in) :: data
         type(c_field), intent(in) :: field
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
-        logical, intent(in), optional :: exact
+        logical, intent(in), optional :: exact, unsigned_zeros
         integer(int8), allocatable :: room(:)
         integer(c_size_t) :: capacity, nbytes
         type(c_options) :: options
@@ -229,6 +230,7 @@ contains
         call bound_set(options%bound_mode, options%bound, status, abs, rel, psnr, pwr, exact)
         if (status /= csz_ok) return
         if (present(floor)) options%floor = floor
+        if (present(unsigned_zeros)) options%unsigned_zeros = merge(1, 0, unsigned_zeros)
         if (present(fill)) then
             options%has_fill = 1
             options%fill = fill

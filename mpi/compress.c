@@ -514,7 +514,7 @@ static csz_status compare_ranks(MPI_Comm comm, const csz_field *field, const csz
     memcpy(&mine[6], &options->bound, sizeof options->bound);
     memcpy(&mine[8], &options->floor, sizeof options->floor);
     if (options->has_fill) memcpy(&mine[7], &options->fill, sizeof options->fill);
-    mine[1] |= (uint64_t)(options->has_fill != 0) << 32;
+    mine[1] |= (uint64_t)(options->has_fill != 0) << 32 | (uint64_t)options->unsigned_zeros << 33;
     for (int i = 0; i < field->ndim; i++) mine[9 + i] = field->dims[i];
     MPI_Allreduce(mine, least, N, MPI_UINT64_T, MPI_MIN, comm);
     MPI_Allreduce(mine, most, N, MPI_UINT64_T, MPI_MAX, comm);

@@ -25,13 +25,15 @@ void cli_hdf5_print_help(void) {
         "T=0.01abs,q=1e-4rel] "
         "[--skip "
         "NAME]\n"
-        "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|NAME=V,...] [--dry-run] "
+        "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|NAME=V,...] [--unsigned-zeros] "
+        "[--dry-run] "
         "[--json] "
         "[-f] "
         "[-q]\n"
         "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto] "
         "[-w auto|huffman|rle|rle+vle]\n"
-        "                       [--fill V|auto|none] [--of FIELD [-t f32|f64 -d DIMS]] [--optional] "
+        "                       [--fill V|auto|none] [--unsigned-zeros] [--of FIELD [-t f32|f64 -d DIMS]] "
+        "[--optional] "
         "[--json]\n"
         "       csz hdf5 decode WORDS [--json]\n\n"
         "repack writes a whole HDF5 or netCDF-4 file anew, its variables of floats compressed by the filter. "
@@ -83,6 +85,7 @@ static void print_settings(const csz_hdf5_settings *settings) {
                                 : settings->fill == CSZ_HDF5_FILL_NONE
                                     ? "none"
                                     : cli_number_text(fill, settings->fill_value, CSZ_F64));
+    if (settings->unsigned_zeros) printf("zeros        unsigned: -0.0 counts as 0\n");
     printf("no floats    %s\n", settings->is_optional ? "stored as they are" : "refused");
 }
 
@@ -100,6 +103,7 @@ static void write_settings(cli_json *json, const csz_hdf5_settings *settings) {
                         ? "none"
                         : cli_number_text(fill, settings->fill_value, CSZ_F64));
     cli_json_u64(json, "optional", (uint64_t)settings->is_optional);
+    cli_json_u64(json, "unsigned_zeros", (uint64_t)settings->unsigned_zeros);
 }
 
 /* ---- cdvals ------------------------------------------------------------------------------------------- */
@@ -225,6 +229,7 @@ static int run_cdvals(int argc, char **argv) {
     settings.bound_mode = arguments.options.bound_mode;
     settings.bound = arguments.options.bound;
     settings.floor = arguments.options.floor;
+    settings.unsigned_zeros = arguments.options.unsigned_zeros != 0;
     settings.is_exact = settings.bound_mode == CSZ_BOUND_EXACT;
     settings.workflow = arguments.options.workflow;
     settings.predictor = arguments.options.predictor;

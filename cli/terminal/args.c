@@ -120,6 +120,12 @@ static int apply_floor(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
+static int apply_unsigned_zeros(cli_arguments *arguments, const char *unused) {
+    (void)unused;
+    arguments->options.unsigned_zeros = 1;
+    return CLI_DONE;
+}
+
 static int apply_size(cli_arguments *arguments, const char *value) {
     if (!cli_parse_size(&arguments->size_wanted, value) || arguments->size_wanted == 0)
         return cli_fail_usage(
@@ -386,6 +392,8 @@ static const option_row rows[] = {
      "-e, all bits kept"},
     {BOUNDED | CLI_COMPARE | CLI_HDF5 | CLI_REPACK, 0, "floor", NULL, "A", apply_floor,
      "with -m pwr: values may also have this absolute error, which makes small ones cheaper"},
+    {BOUNDED | CLI_HDF5 | CLI_REPACK, 0, "unsigned-zeros", NULL, NULL, apply_unsigned_zeros,
+     "-0.0 counts as 0 and may lose its sign; not with -m pwr and exact"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
      "lorenzo (default), pyramid, or auto: what is smaller"},
     {CLI_ANALYZE, 'p', "predictor", NULL, "NAME", apply_predictor,
@@ -558,6 +566,10 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     if (arguments->options.floor > 0 && arguments->options.bound_mode != CSZ_BOUND_PWR &&
         !arguments->nvars) /* of repack, which may have variables with a pointwise bound */
         return cli_fail_usage("--floor belongs to a pointwise bound; give it with -m pwr");
+    if (arguments->options.unsigned_zeros &&
+        (arguments->options.bound_mode == CSZ_BOUND_PWR || arguments->options.bound_mode == CSZ_BOUND_EXACT))
+        return cli_fail_usage("-m %s keeps signs; give it without --unsigned-zeros",
+                              cli_mode_names[arguments->options.bound_mode]);
     if (arguments->options.bound_mode == CSZ_BOUND_PWR && arguments->has_bound) {
         for (int i = 0; i < arguments->nbounds; i++)
             if (!(arguments->bounds[i] < 1))

@@ -106,6 +106,9 @@ contains
         call check(status == csz_ok .and. ieee_is_nan(b(3, 4)) .and. b(5, 6) < -huge(1._real64) .and. &
                    b(7, 8) == 0 .and. sign(1._real64, b(7, 8)) < 0, 'NaN, infinity and -0.0')
         call check(all(b(50:, 11:) == 1e20_real64), 'the fill value')
+        call csz_compress(archive, a, status, abs=1e-4_real64, fill=1e20_real64, unsigned_zeros=.true.)
+        call csz_decompress(b, archive, status)
+        call check(status == csz_ok .and. b(7, 8) == 0 .and. sign(1._real64, b(7, 8)) > 0, '-0.0 as 0')
         call check(maxval(abs(a(51:, :10) - b(51:, :10))) <= 1e-3_real64, 'the range leaves the fill value out')
     end subroutine
 

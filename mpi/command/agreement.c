@@ -21,7 +21,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
     char type[VALUE_NBYTES], dims[VALUE_NBYTES] = "", grid[VALUE_NBYTES], bound[VALUE_NBYTES],
                              mode[VALUE_NBYTES], workflow[VALUE_NBYTES], predictor[VALUE_NBYTES],
                              level[VALUE_NBYTES], fill[VALUE_NBYTES], force[VALUE_NBYTES],
-                             verify[VALUE_NBYTES];
+                             verify[VALUE_NBYTES], zeros[VALUE_NBYTES];
     snprintf(type, sizeof type, "%d %d", e->has_type, e->has_type ? (int)e->field.type : 0);
     if (e->has_dims)
         write_field(dims,
@@ -38,6 +38,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
     snprintf(fill, sizeof fill, "%d %d %a", (int)a->fill_choice, o->has_fill, o->fill);
     snprintf(force, sizeof force, "%d", a->force);
     snprintf(verify, sizeof verify, "%d", a->verify);
+    snprintf(zeros, sizeof zeros, "%d", (int)o->unsigned_zeros);
     const struct {
         const char *name, *value;
     } told[] = {{"commands", command},
@@ -51,6 +52,7 @@ int agree_arguments(const cli_arguments *a, const char *command) {
                 {"predictors (-p)", predictor},
                 {"levels (-z)", level},
                 {"fill values (--fill)", fill},
+                {"--unsigned-zeros", zeros},
                 {"grids (--grid)", grid},
                 {"-f", force},
                 {"--verify", verify}};

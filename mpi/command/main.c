@@ -257,7 +257,7 @@ static const command_row commands[] = {
      "mpirun -n N csz-mpi compress IN -o OUT -t f32|f64 -d 512x512x512 -e 1e-3\n"
      "             [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto]\n"
      "             [-w auto|huffman|rle|rle+vle] [-z zstd[:LEVEL]] [-b auto|cpu|cuda] [-j N] [--fill V]\n"
-     "             [--grid 2x2x1] [--memory-limit BYTES] [--verify] [-f] [-q|-v]",
+     "             [--unsigned-zeros] [--grid 2x2x1] [--memory-limit BYTES] [--verify] [-f] [-q|-v]",
      "Each of N ranks reads its box of IN, a raw file of little-endian values or a .npy file (which needs\n"
      "neither -t nor -d), and all write one archive OUT, with the bytes that csz compress writes; any\n"
      "number of ranks restores it.",

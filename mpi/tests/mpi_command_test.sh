@@ -63,7 +63,7 @@ refuses "a wrong size" 'field has 16800000 bytes, and 70x300x200 of f64 are 3360
 refuses "a grid that is not the number of ranks" '--grid 2x2x1 does not make 2 parts' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x2x1
 cp field twin
 refuses "ranks with different inputs" 'input files differ' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" compress twin "${what[@]:2}" -o x
-for wrong in "bounds -e 0.5" "fill --fill 0" "predictors -p auto"; do
+for wrong in "bounds -e 0.5" "fill --fill 0" "predictors -p auto" "--unsigned-zeros --unsigned-zeros"; do
     # shellcheck disable=SC2086
     refuses "ranks of which one has ${wrong#* }" "ranks' ${wrong%% *}.* differ" timeout 1000 "$mpiexec" "${ranks[@]}" \
         -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o x ${wrong#* }

@@ -307,6 +307,10 @@ static void what_one_rank_gets_wrong_fails_on_all(void) {
         if (rank == last) unlike.predictor = CSZ_PREDICTOR_PYRAMID;
         CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &unlike, 0, NULL, 0) ==
               CSZ_ERROR_ARGUMENT);
+        unlike = o;
+        if (rank == last) unlike.unsigned_zeros = 1;
+        CHECK(csz_mpi_compress(context, MPI_COMM_WORLD, "bad.csz", data, &box, &field, &unlike, 0, NULL, 0) ==
+              CSZ_ERROR_ARGUMENT);
     }
     /* structures of sizes that no version has, on one rank */
     csz_options unset = o;

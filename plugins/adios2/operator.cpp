@@ -151,6 +151,9 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
             m_options.fill = m_options.has_fill ? number(name, value) : 0;
         } else if (name == "floor") {
             m_options.floor = number(name, value);
+        } else if (name == "unsigned_zeros") {
+            static const char *const answers[] = {"false", "true"};
+            m_options.unsigned_zeros = choice(name, value, answers);
         } else if (name == "workflow") {
             m_options.workflow = static_cast<csz_workflow>(choice(name, value, workflows));
         } else if (name == "predictor") {
@@ -164,8 +167,8 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
             (name == "zstd" ? m_options.zstd_level : m_options.threads) = static_cast<int>(whole);
         } else if (name.rfind("plugin", 0) != 0) { // ADIOS2's own: PluginName, PluginLibrary
             fail("there is no parameter '" + name +
-                 "': abs, rel, psnr, pwr, floor, fill, workflow, predictor, backend, threads and zstd are "
-                 "known");
+                 "': abs, rel, psnr, pwr, floor, fill, unsigned_zeros, workflow, predictor, backend, "
+                 "threads and zstd are known");
         }
     }
 

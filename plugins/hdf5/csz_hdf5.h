@@ -37,10 +37,10 @@ extern "C" {
  * them when its settings are used again for another dataset.
  */
 enum {
-    CSZ_HDF5_MODE = 0,   /* bits 0-7: csz_bound_mode; CSZ_HDF5_OPTIONAL, CSZ_HDF5_FLOOR; or CSZ_HDF5_EXACT */
-    CSZ_HDF5_BOUND = 1,  /* two words */
-    CSZ_HDF5_CODING = 3, /* bits 0-7: csz_workflow; 8-15: csz_predictor */
-    CSZ_HDF5_FILL = 4,   /* csz_hdf5_fill */
+    CSZ_HDF5_MODE = 0,       /* bits 0-7: csz_bound_mode; then those below; or CSZ_HDF5_EXACT alone */
+    CSZ_HDF5_BOUND = 1,      /* two words */
+    CSZ_HDF5_CODING = 3,     /* bits 0-7: csz_workflow; 8-15: csz_predictor */
+    CSZ_HDF5_FILL = 4,       /* csz_hdf5_fill */
     CSZ_HDF5_FILL_VALUE = 5, /* two words: the value where word 4 is CSZ_HDF5_FILL_GIVEN, else 0 */
     CSZ_HDF5_FLOOR_VALUE =
         7, /* two words, where there is one; the last two where the filter has added its own */
@@ -64,6 +64,9 @@ enum {
 /* In word 0 with a pointwise bound: the absolute error that any value may have is given. */
 #define CSZ_HDF5_FLOOR 0x400u
 
+/* In word 0 with any other bound: -0.0 counts as 0, see unsigned_zeros of csz_options. */
+#define CSZ_HDF5_UNSIGNED_ZEROS 0x800u
+
 /* Types in word 7: 0 f32, 1 f64, or any other.  Of those the one dim is the element's size in bytes. */
 #define CSZ_HDF5_TYPE_OTHER 2u
 
@@ -83,6 +86,7 @@ typedef struct csz_hdf5_settings {
     int is_exact;    /* CSZ_HDF5_EXACT; nothing else counts then */
     csz_predictor predictor;
     double floor; /* of a pointwise bound; 0: none */
+    int unsigned_zeros;
 } csz_hdf5_settings;
 
 /* Of a chunk, as the filter's own words say: unit dims dropped, the slowest of more than four made one. */
@@ -129,9 +133,9 @@ static inline size_t csz_hdf5_pack(unsigned cd_values[CSZ_HDF5_USER_VALUES],
         cd_values[CSZ_HDF5_MODE] = CSZ_HDF5_EXACT;
         return 0;
     }
-    cd_values[CSZ_HDF5_MODE] = (unsigned)settings->bound_mode |
-                               (settings->is_optional ? CSZ_HDF5_OPTIONAL : 0) |
-                               (settings->floor > 0 ? CSZ_HDF5_FLOOR : 0);
+    cd_values[CSZ_HDF5_MODE] =
+        (unsigned)settings->bound_mode | (settings->is_optional ? CSZ_HDF5_OPTIONAL : 0) |
+        (settings->floor > 0 ? CSZ_HDF5_FLOOR : 0) | (settings->unsigned_zeros ? CSZ_HDF5_UNSIGNED_ZEROS : 0);
     csz_hdf5_put_double(cd_values + CSZ_HDF5_BOUND, settings->bound);
     cd_values[CSZ_HDF5_CODING] = (unsigned)settings->workflow | (unsigned)settings->predictor << 8;
     cd_values[CSZ_HDF5_FILL] = (unsigned)settings->fill;
@@ -180,7 +184,8 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
     if (n == CSZ_HDF5_FILL_VALUE + 1) return "the fill value has one word; a double has two";
     memcpy(words, cd_values, n < CSZ_HDF5_FLOOR_VALUE ? n * sizeof words[0] : sizeof words);
     csz_hdf5_settings_init(settings);
-    if ((words[CSZ_HDF5_MODE] & ~(CSZ_HDF5_OPTIONAL | CSZ_HDF5_FLOOR)) > (unsigned)CSZ_BOUND_PWR)
+    if ((words[CSZ_HDF5_MODE] & ~(CSZ_HDF5_OPTIONAL | CSZ_HDF5_FLOOR | CSZ_HDF5_UNSIGNED_ZEROS)) >
+        (unsigned)CSZ_BOUND_PWR)
         return "word 0, the mode, is not 0 (abs), 1 (rel), 2 (psnr) or 3 (pwr)";
     if ((words[CSZ_HDF5_CODING] & 0xffu) > (unsigned)CSZ_WORKFLOW_RLE_VLE)
         return "the workflow, bits 0 to 7 of word 3, is not 0 (auto), 1 (huffman), 2 (rle) or 3 (rle+vle)";
@@ -192,6 +197,7 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
         return "word 4 says that a fill value is given, and words 5 and 6 are missing";
     settings->bound_mode = (csz_bound_mode)(words[CSZ_HDF5_MODE] & 0xffu);
     settings->is_optional = (words[CSZ_HDF5_MODE] & CSZ_HDF5_OPTIONAL) != 0;
+    settings->unsigned_zeros = (words[CSZ_HDF5_MODE] & CSZ_HDF5_UNSIGNED_ZEROS) != 0;
     settings->bound = csz_hdf5_get_double(words + CSZ_HDF5_BOUND);
     settings->workflow = (csz_workflow)(words[CSZ_HDF5_CODING] & 0xffu);
     settings->predictor = (csz_predictor)(words[CSZ_HDF5_CODING] >> 8);
@@ -201,6 +207,8 @@ static inline const char *csz_hdf5_unpack(csz_hdf5_settings *settings, const uns
         return "words 1 and 2, the bound (low word first), are not a finite number above 0";
     if (settings->bound_mode == CSZ_BOUND_PWR && !(settings->bound < 1))
         return "words 1 and 2, a pointwise bound, are not below 1";
+    if (settings->bound_mode == CSZ_BOUND_PWR && settings->unsigned_zeros)
+        return "word 0 has unsigned zeros, and mode 3 (pwr) keeps signs";
     if (!(words[CSZ_HDF5_MODE] & CSZ_HDF5_FLOOR)) return NULL;
     if (settings->bound_mode != CSZ_BOUND_PWR) return "word 0 has a floor, which belongs to mode 3 (pwr)";
     if (n < CSZ_HDF5_USER_VALUES || !csz_hdf5_is_positive(cd_values + n - 2))

@@ -332,6 +332,7 @@ static void set_options(csz_options *options, const csz_hdf5_settings *settings,
     options->bound_mode = settings->is_exact ? CSZ_BOUND_EXACT : settings->bound_mode;
     options->bound = settings->bound;
     options->floor = settings->floor;
+    options->unsigned_zeros = settings->unsigned_zeros;
     options->workflow = settings->workflow;
     options->predictor = settings->predictor;
     options->backend = CSZ_BACKEND_CPU;

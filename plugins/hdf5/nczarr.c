@@ -111,6 +111,10 @@ static int take_member(csz_hdf5_settings *settings, int *n_bounds, const member 
         ++*n_bounds;
         return !m->is_text && strcmp(m->value, "true") == 0;
     }
+    if (strcmp(m->key, "unsigned_zeros") == 0) {
+        settings->unsigned_zeros = 1;
+        return !m->is_text && strcmp(m->value, "true") == 0;
+    }
     if (strcmp(m->key, "floor") == 0)
         return take_number(&settings->floor, m) && settings->floor > 0 && isfinite(settings->floor);
     if (find_name(&index, m->key, bounds, 4)) {
@@ -153,6 +157,7 @@ static int parse(csz_hdf5_settings *settings, const char *json) {
     } while (*at == ',');
     if (settings->is_exact && (settings->workflow || settings->predictor || settings->floor > 0)) return 0;
     if (settings->floor > 0 && settings->bound_mode != CSZ_BOUND_PWR) return 0;
+    if (settings->unsigned_zeros && (settings->is_exact || settings->bound_mode == CSZ_BOUND_PWR)) return 0;
     return *at == '}' && *skip_spaces(at + 1) == 0 && n_bounds == 1;
 }
 
@@ -206,6 +211,7 @@ static void print(char json[256], const csz_hdf5_settings *settings) {
     int n = snprintf(json, 256, "{\"id\": \"csz\", \"%s\": %s", bounds[settings->bound_mode], number);
     number_text(number, settings->floor);
     if (settings->floor > 0) n += snprintf(json + n, 256 - (size_t)n, ", \"floor\": %s", number);
+    if (settings->unsigned_zeros) n += snprintf(json + n, 256 - (size_t)n, ", \"unsigned_zeros\": true");
     if (settings->workflow != CSZ_WORKFLOW_AUTO)
         n += snprintf(json + n, 256 - (size_t)n, ", \"workflow\": \"%s\"", workflows[settings->workflow]);
     if (settings->predictor != CSZ_PREDICTOR_LORENZO)

@@ -175,6 +175,7 @@ def analyze(
     pwr: None = None,
     floor: None = None,
     fill: float | None = None,
+    unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
@@ -189,6 +190,7 @@ def analyze(
     pwr: float | None = None,
     floor: float | None = None,
     fill: float | None = None,
+    unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
@@ -203,6 +205,7 @@ def analyze(
     pwr: Sequence[float] | None = None,
     floor: float | None = None,
     fill: float | None = None,
+    unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
@@ -216,6 +219,7 @@ def analyze(
     pwr: float | Sequence[float] | None = None,
     floor: float | None = None,
     fill: float | None = None,
+    unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
     threads: int = 0,
@@ -244,6 +248,7 @@ def analyze(
     options = _arguments.base_options("cpu" if source.device is None else "auto", threads, fill)
     options.bound_mode = _library.BOUND_MODES.index(mode)
     options.floor = _arguments.floor_of(floor, mode)
+    options.unsigned_zeros = _arguments.unsigned_zeros_of(unsigned_zeros, mode == "pwr")
     options.predictor = _arguments.choice_of("predictor", predictor, _library.PREDICTORS)
     _arguments.check_fill(fill, source)
     field = _arguments.field_of(source)

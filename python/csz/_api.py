@@ -76,6 +76,7 @@ def compress(
     size: int | None = None,
     exact: bool = False,
     fill: Fill = None,
+    unsigned_zeros: bool = False,
     workflow: Workflow = "auto",
     predictor: Predictor = "lorenzo",
     backend: Backend = "auto",
@@ -99,6 +100,7 @@ def compress(
     size: int | None = None,
     exact: bool = False,
     fill: Fill = None,
+    unsigned_zeros: bool = False,
     workflow: Workflow = "auto",
     predictor: Predictor = "lorenzo",
     backend: Backend = "auto",
@@ -121,6 +123,7 @@ def compress(
     size: int | None = None,
     exact: bool = False,
     fill: Fill = None,
+    unsigned_zeros: bool = False,
     workflow: Workflow = "auto",
     predictor: Predictor = "lorenzo",
     backend: Backend = "auto",
@@ -140,7 +143,7 @@ def compress(
     the archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes
     jump there, which takes the time of a few archives; :class:`TargetError` says that none does.  Or
     ``exact=True``: every value comes back bit for bit, with no choice of workflow and predictor.  NaN,
-    infinities and -0.0 always come back bit for bit.
+    infinities and -0.0 come back bit for bit.
 
     array
         NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on
@@ -151,6 +154,9 @@ def compress(
         Values equal to this are missing: left out of the range that ``rel`` and ``psnr`` refer to, and
         restored exactly.  Where a value of an array on the host looks like a fill value and is not named
         here, a :class:`FillWarning` says so, unless ``"none"`` says that every value is data.
+    unsigned_zeros
+        True: -0.0 counts as 0 and may lose its sign, which makes fields with many of them smaller.  Not with
+        ``pwr`` and ``exact``.  Where 0 or -0.0 is the fill value, -0.0 keeps its bits.
     workflow
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
     predictor
@@ -176,8 +182,8 @@ def compress(
     tensors, of PyTorch.
     """
     archive, warn = compress_quietly(
-        array, abs, rel, psnr, fill, pwr=pwr, floor=floor, ratio=ratio, size=size, exact=exact, workflow=workflow, predictor=predictor, backend=backend,
-        threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
+        array, abs, rel, psnr, fill, pwr=pwr, floor=floor, ratio=ratio, size=size, exact=exact, unsigned_zeros=unsigned_zeros, workflow=workflow,
+        predictor=predictor, backend=backend, threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
     _warnings.warn_of_bound(array, abs, rel, psnr, fill)
@@ -198,6 +204,7 @@ def compress_quietly(
     ratio: float | None = None,
     size: int | None = None,
     exact: bool = False,
+    unsigned_zeros: bool = False,
     workflow: str = "auto",
     predictor: str = "lorenzo",
     backend: str = "auto",
@@ -210,7 +217,7 @@ def compress_quietly(
 ) -> tuple[Any, Callable[..., bool]]:
     """An archive, and the call of :func:`warn_of_fill` that tells of values that look like fill values."""
     named = named_fill(fill)
-    options = _arguments.compress_options(abs, rel, psnr, named, pwr, floor, ratio, size, exact, workflow, predictor, backend, threads, zstd)
+    options = _arguments.compress_options(abs, rel, psnr, named, pwr, floor, ratio, size, exact, workflow, predictor, backend, threads, zstd, unsigned_zeros)
     source = _arrays.view_field(array, named)
     check_fill(named, source)
     place = _arrays.place_of(like, source)

@@ -70,6 +70,15 @@ def floor_of(floor: float | None, mode: str) -> float:
     return number
 
 
+def unsigned_zeros_of(unsigned_zeros: bool, keeps_signs: bool) -> int:
+    """1 where -0.0 counts as 0, which a pointwise bound and exact=True rule out."""
+    if not isinstance(unsigned_zeros, (bool, np.bool_)):
+        raise _errors.ArgumentError(f"unsigned_zeros is True or False, not {_errors.shown(unsigned_zeros)}")
+    if unsigned_zeros and keeps_signs:
+        raise _errors.ArgumentError("pwr= and exact=True keep signs; leave out unsigned_zeros=True")
+    return int(unsigned_zeros)
+
+
 def check_exact(workflow: str, predictor: str) -> None:
     """What exact=True leaves no choice of."""
     if workflow != "auto":
@@ -174,12 +183,14 @@ def compress_options(
     backend: str = "auto",
     threads: int = 0,
     zstd: int = 0,
+    unsigned_zeros: bool = False,
 ) -> _library.Options:
     """Checked options, without metadata."""
     mode, bound = bound_or_target(abs, rel, psnr, pwr, ratio, size, exact)
     options = base_options(backend, threads, fill)
     options.bound_mode, options.bound = mode, bound
     options.floor = floor_of(floor, "pwr" if pwr is not None else "")
+    options.unsigned_zeros = unsigned_zeros_of(unsigned_zeros, pwr is not None or exact)
     options.workflow = choice_of("workflow", workflow, WORKFLOWS)
     options.predictor = choice_of("predictor", predictor, PREDICTORS)
     if exact:

@@ -35,7 +35,8 @@ def number_from_json(name: str, value: Any) -> float | None:
 
 
 def settings(
-    abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int, pwr: Any = None, floor: Any = None, exact: bool = False
+    abs: Any, rel: Any, psnr: Any, workflow: str, predictor: str, zstd: int, pwr: Any = None, floor: Any = None, exact: bool = False,
+    unsigned_zeros: bool = False,
 ) -> dict[str, Any]:
     """Checked settings without what is left at its default, as they are stored."""
     mode = ""
@@ -49,6 +50,8 @@ def settings(
         stored = {mode: bound}
     if _arguments.floor_of(floor, mode):
         stored["floor"] = _arguments.floor_of(floor, mode)
+    if _arguments.unsigned_zeros_of(unsigned_zeros, mode == "pwr" or exact):
+        stored["unsigned_zeros"] = True
     _arguments.choice_of("workflow", workflow, WORKFLOWS)
     if workflow != "auto":
         stored["workflow"] = workflow

@@ -51,6 +51,7 @@ class Options(c.Structure):
         ("metadata", c.c_void_p),
         ("metadata_nbytes", c.c_size_t),
         ("floor", c.c_double),
+        ("unsigned_zeros", c.c_int64),
     ]
 
 

@@ -30,7 +30,7 @@ FILTER_ID = 411
 """The filter's number in files.  From HDF5's range for tests, until one is registered."""
 
 _FILL_NONE, _FILL_GIVEN = 1, 2  # word 4; 0: the dataset's own
-_EXACT, _FLOOR = 512, 1024  # word 0: every bit is kept; the last two words are the floor
+_EXACT, _FLOOR, _UNSIGNED_ZEROS = 512, 1024, 2048  # word 0: every bit is kept; the last two words are the floor; -0.0 counts as 0
 
 
 def plugin_path() -> Path:
@@ -102,8 +102,8 @@ class Csz(Mapping[str, Any]):
     Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with
     the range of its own values.  :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a
     value of missing data; by default the dataset's own fill value; ``"none"``: every value counts.  ``floor``
-    beside ``pwr``: an absolute error that any value may have.  ``exact=True`` instead of a bound: every bit
-    is kept, of any type.
+    beside ``pwr``: an absolute error that any value may have.  ``unsigned_zeros=True``: -0.0 counts as 0.
+    ``exact=True`` instead of a bound: every bit is kept, of any type.
     """
 
     def __init__(
@@ -117,8 +117,10 @@ class Csz(Mapping[str, Any]):
         exact: bool = False,
         pwr: float | None = None,
         floor: float | None = None,
+        unsigned_zeros: bool = False,
     ) -> None:
-        self.filter_id, self.filter_options = FILTER_ID, _options_of(abs, rel, psnr, fill, workflow, predictor, exact, pwr, floor)
+        self.filter_id = FILTER_ID
+        self.filter_options = _options_of(abs, rel, psnr, fill, workflow, predictor, exact, pwr, floor, unsigned_zeros)
         self._settings: dict[str, Any] = {"compression": self.filter_id, "compression_opts": self.filter_options}
         h5py = sys.modules.get("h5py")
         if h5py is not None:  # it then takes this as one of its own, which have an id and options too
@@ -150,15 +152,17 @@ def _options_of(
     exact: bool,
     pwr: float | None,
     floor: float | None,
+    unsigned_zeros: bool,
 ) -> tuple[int, ...]:
     """The words that the filter is given."""
+    zeros = _arguments.unsigned_zeros_of(unsigned_zeros, pwr is not None or exact)
     if exact:
         if any(value is not None for value in (abs, rel, psnr, pwr, floor)) or workflow != "auto" or predictor != "lorenzo":
             raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
         return (_EXACT,)
     mode, bound = _arguments.bound_of(abs, rel, psnr, pwr)
     coding = _arguments.choice_of("workflow", workflow, WORKFLOWS) | _arguments.choice_of("predictor", predictor, PREDICTORS) << 8
-    words = [BOUND_MODES.index(mode), *_words_of(bound)]
+    words = [BOUND_MODES.index(mode) | (_UNSIGNED_ZEROS if zeros else 0), *_words_of(bound)]
     least = _arguments.floor_of(floor, mode)
     if fill is None:
         words += [coding] if coding else []
@@ -198,7 +202,7 @@ def codec(dataset: Any) -> Any:
     settings = {BOUND_MODES[words[0] & 0xFF]: struct.unpack("<d", struct.pack("<II", *words[1:3]))[0]}
     if words[0] & _FLOOR:
         settings["floor"] = struct.unpack("<d", struct.pack("<II", *words[-2:]))[0]
-    return Codec(**settings, dtype=dtype)
+    return Codec(**settings, dtype=dtype, unsigned_zeros=bool(words[0] & _UNSIGNED_ZEROS))
 
 
 register()

@@ -21,8 +21,8 @@ __all__ = ["Csz"]
 class Csz(Codec):  # type: ignore[misc]
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``exact``, ``floor``, ``fill``, ``workflow``, ``predictor`` and ``zstd`` are those of
-    :func:`csz.compress`.  A relative bound refers to the range of each chunk; :func:`csz.absolute_bound`
+    Bounds, ``exact``, ``floor``, ``fill``, ``unsigned_zeros``, ``workflow``, ``predictor`` and ``zstd`` are
+    those of :func:`csz.compress`.  A relative bound refers to the range of each chunk; :func:`csz.absolute_bound`
     resolves one over a whole dataset.  The codec does not see the array's fill value: where it stands for
     missing data, or pads chunks and the bound is relative, give it as ``fill`` too.  With None or ``"none"``
     no value is missing; with ``"auto"``, the default, nothing is said, and a value that looks like a fill
@@ -50,8 +50,9 @@ class Csz(Codec):  # type: ignore[misc]
         pwr: float | None = None,
         floor: float | None = None,
         exact: bool = False,
+        unsigned_zeros: bool = False,
     ) -> None:
-        self._settings = _codec.settings(abs, rel, psnr, workflow, predictor, zstd, pwr, floor, exact)
+        self._settings = _codec.settings(abs, rel, psnr, workflow, predictor, zstd, pwr, floor, exact, unsigned_zeros)
         self._fill = fill if isinstance(fill, str) and fill == "auto" else _codec.number_from_json("fill", fill)
         self._dtype = None if dtype is None else np.dtype(dtype)
         self._threads, self._warner = threads, _codec.Warner()

@@ -30,8 +30,8 @@ __all__ = ["CszCodec"]
 class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     """Error-bounded lossy compression of float32 and float64 chunks.
 
-    Bounds, ``exact``, ``floor``, ``workflow``, ``predictor`` and ``zstd`` are those of :func:`csz.compress`.
-    A relative bound refers to the range of each chunk; :func:`csz.absolute_bound` resolves one over a whole
+    Bounds, ``exact``, ``floor``, ``unsigned_zeros``, ``workflow``, ``predictor`` and ``zstd`` are those of
+    :func:`csz.compress`.  A relative bound refers to the range of each chunk; :func:`csz.absolute_bound` resolves one over a whole
     dataset.
 
     ``fill`` says which value stands for missing data.  ``"auto"``, the default, is the array's fill value: it
@@ -55,6 +55,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
     pwr: float | None = None
     floor: float | None = None
     exact: bool = False
+    unsigned_zeros: bool = False
     _warner: _codec.Warner = field(default_factory=_codec.Warner, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +78,9 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
         return {"name": "csz", "configuration": stored}
 
     def _stored(self) -> dict[str, Any]:
-        return _codec.settings(self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor, self.exact)
+        return _codec.settings(
+            self.abs, self.rel, self.psnr, self.workflow, self.predictor, self.zstd, self.pwr, self.floor, self.exact, self.unsigned_zeros
+        )
 
     def validate(self, *, dtype: Any, **_: Any) -> None:
         native = dtype.to_native_dtype()

@@ -209,6 +209,24 @@ class Options(unittest.TestCase):
             with self.assertRaises(csz.BoundError):
                 csz.compare(field, field, **{"bound" if key in ("abs", "rel") else key: value for key, value in wrong.items()})
 
+    def test_unsigned_zeros(self):
+        field = smooth((20, 30, 40), "float32")
+        field[field < field.mean()] = 0
+        signed = np.where((field == 0) & (np.random.default_rng(1).random(field.shape) < 0.5), np.float32(-0.0), field)
+        for bound in ({"abs": 1e-3}, {"rel": 1e-3}, {"psnr": 60}, {"abs": 1e-2, "zstd": 3}):
+            self.assertEqual(csz.compress(signed, **bound, unsigned_zeros=True), csz.compress(field, **bound))
+            self.assertTrue((np.signbit(csz.decompress(csz.compress(signed, **bound)))[field == 0] == np.signbit(signed)[field == 0]).all())
+        self.assertLess(len(csz.compress(signed, ratio=20, unsigned_zeros=True)), signed.nbytes / 20)
+        kept, lost = (csz.analyze(signed, rel=1e-3, exact=True, unsigned_zeros=is_unsigned) for is_unsigned in (False, True))
+        for name in ("lorenzo", "pyramid", "auto"):
+            self.assertLess(lost.predictors_coded[name], 0.9 * kept.predictors_coded[name])
+            self.assertLess(lost.predictors[name], 0.9 * kept.predictors[name])
+        for wrong in ({"pwr": 1e-3, "unsigned_zeros": True}, {"exact": True, "unsigned_zeros": True}, {"abs": 1e-3, "unsigned_zeros": "yes"}):
+            with self.assertRaises(csz.ArgumentError):
+                csz.compress(field, **wrong)
+        with self.assertRaises(csz.ArgumentError):
+            csz.analyze(field, pwr=1e-3, unsigned_zeros=True)
+
     def test_psnr(self):
         field = smooth((40, 50))
         self.assertGreaterEqual(csz.compare(field, csz.decompress(csz.compress(field, psnr=60))).psnr, 60)

@@ -70,6 +70,17 @@ class Numcodecs(unittest.TestCase):
             with self.assertRaises(csz.Error):
                 Csz(**bad)
 
+    def test_unsigned_zeros(self):
+        from csz.numcodecs import Csz
+
+        codec, field = Csz(abs=1e-3, unsigned_zeros=True), np.full((20, 30), -0.0, "float32")
+        self.assertEqual(codec.get_config(), {"id": "csz", "abs": 1e-3, "unsigned_zeros": True})
+        self.assertFalse(np.signbit(codec.decode(codec.encode(field))).any())
+        self.assertTrue(np.signbit(codec.decode(Csz(abs=1e-3).encode(field))).all())
+        for bad in ({"pwr": 1e-3}, {"exact": True}):
+            with self.assertRaises(csz.Error):
+                Csz(**bad, unsigned_zeros=True)
+
     def test_by_itself_the_dims_are_the_archive_s(self):
         from csz.numcodecs import Csz
 

@@ -22,6 +22,8 @@ WRITTEN = (
     *({"abs": 1e-3, "fill": fill} for fill in ("auto", "none", None, 9, 1e20, float("nan"), float("inf"), float("-inf"))),
     *({"rel": 1e-3, "predictor": predictor} for predictor in ("lorenzo", "pyramid", "auto")),
     *({"psnr": 60.0, "workflow": workflow} for workflow in ("auto", "huffman", "rle", "rle+vle")),
+    {"abs": 1e-3, "unsigned_zeros": True},
+    {"pwr": 1e-3, "unsigned_zeros": False},
     {"abs": 1e-3, "threads": 2},
 )
 WRONG = (
@@ -43,6 +45,9 @@ WRONG = (
     {"abs": 1e-3, "zstd": 23},
     {"abs": 1e-3, "zstd": -1},
     {"abs": 1e-3, "zstd": 1.5},
+    {"abs": 1e-3, "unsigned_zeros": 1},
+    {"pwr": 1e-3, "unsigned_zeros": True},
+    {"exact": True, "unsigned_zeros": True},
     {"abs": 1e-3, "colour": 1},
 )
 

@@ -94,6 +94,7 @@ def main():
         ({"abs": "1", "rel": "1"}, "give exactly one of the parameters abs, rel, psnr and pwr"),
         ({"abs": "much"}, "the parameter abs is a number, not 'much'"),
         ({"abs": "-1"}, "the parameter abs is a positive finite number, not '-1'"),
+        ({"abs": "1", "unsigned_zeros": "1"}, "the parameter unsigned_zeros is one of false, true, not '1'"),
         ({"abs": "1", "predictor": "best"}, "the parameter predictor is one of lorenzo, pyramid, auto, not 'best'"),
         ({"abs": "1", "threads": "1.5"}, "the parameter threads is a whole number, not '1.5'"),
         ({"abs": "1", "colour": "red"}, "there is no parameter 'colour'"),

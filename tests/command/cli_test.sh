@@ -869,6 +869,28 @@ holds "compare -m exact" "$csz" compare d3.f32 d3.f32 -t f32 -d 9600 -m exact
 refuses 1 'in bits' "bits that differ" "$csz" compare d3.f32 m.raw -t f32 -d 9600 -m exact
 holds "-m pwr analyzes" "$csz" analyze d3.f32 -t f32 -d 12x20x40 -m pwr -e 1e-2
 refuses 2 'below 1' "a pointwise bound of 1" "$csz" compress d3.f32 -t f32 -d 9600 -m pwr -e 1
+python3 -c "
+import math, struct, sys
+hill = [max(math.sin(i / 40) + math.cos(i / 300), 0.0) for i in range(12000)]
+for name, zeros in ('signed', (0.0, -0.0)), ('plain', (0.0, 0.0)):
+    values = [v or zeros[i * i // 7 % 2] for i, v in enumerate(hill)]
+    open(name + '_zeros.f32', 'wb').write(struct.pack('<12000f', *values))"
+for how in '-e 1e-3' '-m rel -e 1e-2' '-m psnr -e 50 -z 3' '--memory-limit 64M -j 3 -e 1e-3 -p auto'; do
+    "$csz" compress plain_zeros.f32 -d 10x30x40 $how -f -o b.csz >/dev/null
+    holds "--unsigned-zeros $how" "$csz" compress signed_zeros.f32 -d 10x30x40 $how --unsigned-zeros --verify -f -o m.csz
+    holds "makes the archive that 0 makes" cmp m.csz b.csz
+    holds "which verifies" "$csz" verify signed_zeros.f32 m.csz
+done
+"$csz" compress signed_zeros.f32 -d 10x30x40 -e 1e-3 -p auto -f -o b.csz >/dev/null
+holds "without it signs take their bytes" test "$(stat -c %s b.csz)" -gt $(($(stat -c %s m.csz) + 1000))
+holds "--unsigned-zeros -p pyramid" "$csz" compress signed_zeros.f32 -d 10x30x40 -e 1e-2 -p pyramid --unsigned-zeros --verify -f -o m.csz
+holds "--unsigned-zeros with a ratio that an exact archive reaches" "$csz" compress signed_zeros.f32 -d 12000 -m ratio -e 1 --unsigned-zeros -f -o m.csz
+holds "keeps them" bash -c "'$csz' decompress m.csz -f -o m.raw && cmp m.raw signed_zeros.f32"
+holds "bench --unsigned-zeros" "$csz" bench signed_zeros.f32 -d 12000 -e 1e-3 --unsigned-zeros --repeat 1
+json "analyze --unsigned-zeros" -- "$csz" analyze signed_zeros.f32 -d 12000 -e 1e-3 --unsigned-zeros --json
+for mode in '-m exact' '-m pwr -e 1e-3'; do
+    refuses 2 'keeps signs; give it without --unsigned-zeros' "--unsigned-zeros $mode" "$csz" compress signed_zeros.f32 -d 12000 $mode --unsigned-zeros
+done
 refuses 2 'm pwr' "a floor without -m pwr" "${compress[@]}" --floor 1e-3
 refuses 2 'floor' "a floor of 0" "${compress[@]}" -m pwr --floor 0
 python3 -c "

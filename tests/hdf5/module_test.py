@@ -110,12 +110,13 @@ for options, settings in (
     (["-e", "2.5", "--fill", "none"], dict(abs=2.5, fill="none")),
     (["-e", "2.5", "-w", "rle"], dict(abs=2.5, workflow="rle")),
     (["-m", "exact"], dict(exact=True)),
+    (["-m", "rel", "-e", "1e-3", "--unsigned-zeros"], dict(rel=1e-3, unsigned_zeros=True)),
     (["-m", "pwr", "-e", "1e-3", "--floor", "0.5"], dict(pwr=1e-3, floor=0.5)),
     (["-m", "pwr", "-e", "1e-3", "--floor", "0.5", "--fill", "1e20"], dict(pwr=1e-3, floor=0.5, fill=1e20)),
 ):
     words = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", *options]))["cd_values"]
     check(f"settings of {settings} are the command's", tuple(words) == csz.hdf5.Csz(**settings)["compression_opts"], words)
-for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zip"), dict(abs=1, fill="some"), dict(abs="1e-3"), dict(abs=1, fill="1e20"), dict(abs=1, floor=1), dict(exact=True, floor=1)):
+for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zip"), dict(abs=1, fill="some"), dict(abs="1e-3"), dict(abs=1, fill="1e20"), dict(abs=1, floor=1), dict(exact=True, floor=1), dict(pwr=0.1, unsigned_zeros=True)):
     try:
         csz.hdf5.Csz(**wrong)
     except csz.Error as error:

@@ -105,7 +105,7 @@ def written_by_netcdf():
 
 
 def settings_both_ways():
-    for settings in ({"abs": 0.1}, {"rel": 1e-4, "workflow": "rle+vle"}, {"psnr": 60.5, "predictor": "pyramid"}, {"pwr": 1e-3}, {"pwr": 1e-3, "floor": 0.1}, {"exact": True}, {"abs": 5e-324, "fill": None},
+    for settings in ({"abs": 0.1}, {"rel": 1e-4, "workflow": "rle+vle"}, {"psnr": 60.5, "predictor": "pyramid"}, {"pwr": 1e-3}, {"pwr": 1e-3, "floor": 0.1}, {"abs": 0.1, "unsigned_zeros": True}, {"exact": True}, {"abs": 5e-324, "fill": None},
                      {"abs": 1.7e308, "fill": "NaN"}, {"abs": 1 / 3, "fill": "-Infinity"}, {"abs": 1e-3, "fill": -9.96921e36, "predictor": "auto"}):  # fmt: skip
         words = words_of(json.dumps({"id": "csz", **settings}))
         expected = csz.hdf5.Csz(**{name: "none" if value is None else float(value) if name == "fill" else value for name, value in settings.items()})
@@ -119,7 +119,7 @@ def settings_both_ways():
 
 def refused():
     for text in ("", "{}", "null", '{"id":"csz"}', '{"id":"csz","abs":0}', '{"id":"csz","abs":-1}', '{"id":"csz","abs":1e999}', '{"id":"csz","abs":"NaN"}',
-                 '{"id":"csz","abs":"1"}', '{"id":"csz","pwr":1}', '{"id":"csz","abs":1,"floor":1}', '{"id":"csz","exact":false}', '{"id":"csz","exact":true,"abs":1}', '{"id":"csz","abs":0x1p3}', '{"id":"csz","abs":1,"rel":1}', '{"id":"zlib","abs":1}', '{"id":"csz","abs":1,"colour":2}',
+                 '{"id":"csz","abs":"1"}', '{"id":"csz","pwr":1}', '{"id":"csz","abs":1,"floor":1}', '{"id":"csz","exact":false}', '{"id":"csz","abs":1,"unsigned_zeros":1}', '{"id":"csz","pwr":0.1,"unsigned_zeros":true}', '{"id":"csz","exact":true,"abs":1}', '{"id":"csz","abs":0x1p3}', '{"id":"csz","abs":1,"rel":1}', '{"id":"zlib","abs":1}', '{"id":"csz","abs":1,"colour":2}',
                  '{"id":"csz","abs":1,"predictor":"best"}', '{"id":"csz","abs":1,"fill":"much"}', '{"id":"csz","abs":1', '{"id":"csz","abs":1}}', '{"id":"csz","abs":1,}',
                  '{"id":"csz","a\\u0062s":1}', '{"' + 99 * "k" + '":1}', '{"id":"csz","abs":' + 99 * "1" + "}"):  # fmt: skip
         check(words_of(text) is None, f"{text[:60]!r} is refused")

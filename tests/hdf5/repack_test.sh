@@ -128,6 +128,8 @@ holds "is within either" "$csz" compare in.nc:T floor.nc:T -m pwr --bound 1e-6 -
 refuses 1 'of its value' "and not within the share alone" "$csz" compare in.nc:T floor.nc:T -m pwr --bound 1e-6
 holds "a floor beside --var" "$csz" hdf5 repack in.nc floor.nc -f -m rel -e 1e-3 --var T=1e-6pwr --floor 0.01 -q
 refuses 2 "no variable with a bound" "a pointwise bound of 2" "$csz" hdf5 repack in.nc pwr2.nc --var T=2pwr
+holds "--unsigned-zeros, beside bounds that keep signs" "$csz" hdf5 repack in.nc zeros.nc -m rel -e 1e-3 --var T=1e-6pwr,/g/u=exact --unsigned-zeros -q
+holds "are in the words of the others" bash -c "h5dump -pH -d p zeros.nc | grep -q 'PARAMS { 2048 ' && ! h5dump -pH -d T zeros.nc | grep -q '{ 2051 '"
 holds "-p auto" "$csz" hdf5 repack in.nc out3.nc -m rel -e 1e-3 -p auto -q
 holds "--var alone compresses what it names" "$csz" hdf5 repack in.nc out4.nc --var /g/u=1e-3rel,T=40psnr
 says "and nothing else" '^/p +4x40x60 +as it is: not named' out.txt

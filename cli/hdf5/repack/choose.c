@@ -256,6 +256,8 @@ int repack_choose(repacking *p) {
                                                     : find_mention(p, v->path);
         }
         if (v->options.bound_mode != CSZ_BOUND_PWR) v->options.floor = 0;
+        if (v->options.bound_mode == CSZ_BOUND_PWR || v->options.bound_mode == CSZ_BOUND_EXACT)
+            v->options.unsigned_zeros = 0;
         if (!v->kept_as && v->nelements == 0) v->kept_as = "empty";
     }
     for (int i = 0; i < r->nrules; i++)

@@ -123,6 +123,7 @@ static hid_t filtered(const cli_repack_variable *v, hid_t from) {
         settings.bound_mode = CSZ_BOUND_PWR;
         settings.floor = v->options.floor;
     }
+    settings.unsigned_zeros = v->options.unsigned_zeros != 0;
     settings.workflow = v->options.workflow;
     settings.predictor = v->options.predictor;
     settings.fill = v->options.has_fill ? CSZ_HDF5_FILL_GIVEN : CSZ_HDF5_FILL_NONE;

@@ -112,6 +112,40 @@ static void test_floor_goes_with_a_pointwise_bound(void **state) {
     assert_non_null(csz_hdf5_unpack(&found, words, CSZ_HDF5_USER_VALUES));
 }
 
+/* Zeros lose their signs where the words say so, and in the dataset that takes them over. */
+static void test_unsigned_zeros_lose_their_signs(void **state) {
+    (void)state;
+    unsigned words[CSZ_HDF5_USER_VALUES], first[32], flags;
+    csz_hdf5_settings settings;
+    csz_hdf5_settings_init(&settings);
+    settings.bound = 1e-3;
+    settings.unsigned_zeros = 1;
+    setup s = {H5T_IEEE_F32LE, 2, {90, 70}, {40, 30}, CSZ_BOUND_ABS, 1e-3, 0, 0, words, 0, 0};
+    s.n_words = csz_hdf5_pack(words, &settings);
+    float values[90 * 70], back[90 * 70];
+    for (int i = 0; i < 90 * 70; i++) values[i] = i % 3 ? -0.0f : 0.0f;
+    hid_t file = create_file();
+    for (int round = 0; round < 3; round++) {
+        if (round == 2) { /* and keep them where not */
+            settings.unsigned_zeros = 0;
+            s.n_words = csz_hdf5_pack(words, &settings);
+            s.words = words;
+        }
+        const char *name = round == 0 ? "first" : round == 1 ? "again" : "signed";
+        hid_t dataset = create(file, name, &s);
+        s.n_words = stored_words(first, &flags, dataset);
+        s.words = first;
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        H5Dclose(dataset); /* and with it the chunks that are held as they were written */
+        dataset = H5Dopen2(file, name, H5P_DEFAULT);
+        assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+        for (int i = 0; i < 90 * 70; i++)
+            assert_true(back[i] == 0 && !signbit(back[i]) == (round < 2 || !signbit(values[i])));
+        H5Dclose(dataset);
+    }
+    H5Fclose(file);
+}
+
 /* Floats that another filter has shuffled would be coded as if they were floats, and come back as anything.
  */
 static void test_filter_must_come_first(void **state) {
@@ -157,6 +191,7 @@ static void test_wrong_words_are_refused_with_a_message(void **state) {
                                {CSZ_HDF5_EXACT | CSZ_HDF5_OPTIONAL},
                                {9, low, high},
                                {3, 0, 0x3ff00000u}, /* a pointwise bound of 1 */
+                               {3 | CSZ_HDF5_UNSIGNED_ZEROS, low, high},
                                {0, 0, 0},
                                {0, 0, 0x7ff00000u},
                                {0, low, high | 0x80000000u},
@@ -164,7 +199,7 @@ static void test_wrong_words_are_refused_with_a_message(void **state) {
                                {0, low, high, 0, 3},
                                {0, low, high, 0, 2},
                                {0, low, high, 0, 2, 1}};
-    const size_t n[] = {1, 2, 3, 7, 3, 3, 3, 3, 3, 4, 5, 5, 6};
+    const size_t n[] = {1, 2, 3, 7, 3, 3, 3, 3, 3, 3, 4, 5, 5, 6};
     hid_t file = create_file();
     for (size_t i = 0; i < sizeof n / sizeof n[0]; i++) {
         setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, bad[i], n[i], 0};
@@ -186,6 +221,7 @@ int test_settings(void) {
         cmocka_unit_test(test_settings_may_be_used_again),
         cmocka_unit_test(test_filter_is_mandatory_unless_the_words_say_otherwise),
         cmocka_unit_test(test_floor_goes_with_a_pointwise_bound),
+        cmocka_unit_test(test_unsigned_zeros_lose_their_signs),
         cmocka_unit_test(test_filter_must_come_first),
         cmocka_unit_test(test_wrong_words_are_refused_with_a_message),
     };
