@@ -46,6 +46,7 @@ typedef struct compression {
     double seconds;        /* in all */
     csz_value_range range; /* where the bound depends on it */
     csz_fill_watch watch;  /* of the whole field */
+    cli_zeros zeros;
 } compression;
 
 /* IN.csz beside IN; standard output for standard input.  NULL if memory ran out. */
@@ -63,6 +64,7 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     csz_plan_frame(&frame, c->plan, i);
     *in_nbytes = frame.values_nbytes;
     int status = cli_source_read(&c->source, in, &frame, &c->shape);
+    if (status == CLI_DONE) cli_zeros_add(&c->zeros, in, c->source.field.type, frame.nelements);
     if (status == CLI_DONE && !cli_is_ranged(c->arguments->options.bound_mode) && !c->targeted)
         cli_watch_frame(&c->watch, in, c->source.field.type, &frame, &c->shape, &c->arguments->options);
     return status;
@@ -315,8 +317,12 @@ static int fail_target(const compression *c) {
                         c->source.stream.name, wanted, size, ratio);
     return cli_fail(
         "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
-        "%s, ratio %.2f; ask for less",
-        c->source.stream.name, wanted, c->target.bound, size, ratio);
+        "%s, ratio %.2f; ask for less%s",
+        c->source.stream.name, wanted, c->target.bound, size, ratio,
+        !c->arguments->options.unsigned_zeros &&
+                cli_zeros_matter(&c->zeros, c->target.nelements, c->target.nbytes)
+            ? ", or give --unsigned-zeros if signs of zeros do not matter"
+            : "");
 }
 
 /*
@@ -432,6 +438,7 @@ static void print_report(compression *c, const cli_output *output) {
             cli_note_implausible(&c->source, &info, &c->arguments->options, &c->range, &c->watch);
         if (!cli_is_ranged(info.bound_mode) && !c->targeted)
             (void)check_fill(c); /* a note: every value keeps its bound */
+        cli_note_zeros(&c->zeros, &info, &c->arguments->options, c->source.stream.name);
     }
     if (c->arguments->json) {
         cli_json json;

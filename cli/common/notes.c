@@ -6,7 +6,12 @@
 #include "terminal/message.h"
 #include "terminal/values.h"
 
-enum { WORTH_A_NOTE = 16384 }; /* bytes; of less, the archive's structure is a large part */
+#include <string.h>
+
+enum {
+    WORTH_A_NOTE = 16384, /* bytes; of less, the archive's structure is a large part */
+    SAMPLED_PAIRS = 4096  /* of a frame */
+};
 
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch) {
     if (range->has_values) return range->max - range->min;
@@ -64,4 +69,45 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
                 : "note: the archive is as large as %s: the bound is finer than its values; -m exact keeps "
                   "every bit and may be smaller",
             name);
+}
+
+/* The bits of value i. */
+static uint64_t bits_at(const void *values, csz_type type, uint64_t i) {
+    uint64_t wide;
+    uint32_t narrow;
+    if (type == CSZ_F64) {
+        memcpy(&wide, (const char *)values + i * sizeof wide, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, (const char *)values + i * sizeof narrow, sizeof narrow);
+    return (uint64_t)narrow << 32;
+}
+
+void cli_zeros_add(cli_zeros *zeros, const void *values, csz_type type, uint64_t n) {
+    const uint64_t stride = n / SAMPLED_PAIRS + 1, minus_zero = (uint64_t)1 << 63;
+    for (uint64_t i = 0; i + 1 < n; i += stride) {
+        const uint64_t a = bits_at(values, type, i), b = bits_at(values, type, i + 1);
+        zeros->npairs++;
+        zeros->nzeros += (a | minus_zero) == minus_zero;
+        zeros->nminus += a == minus_zero;
+        zeros->nchanges += (a ^ b) == minus_zero && (a | b) == minus_zero;
+    }
+}
+
+/* Masks of -0.0 took 3 to 6 bits for each change of sign on fields that were tried. */
+int cli_zeros_matter(const cli_zeros *zeros, uint64_t nelements, uint64_t nbytes) {
+    const double nchanges = (double)nelements * (double)zeros->nchanges / (double)(zeros->npairs + 1);
+    return zeros->nminus && nchanges * 3 / 8 >= 0.25 * (double)nbytes;
+}
+
+void cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked,
+                    const char *name) {
+    if (asked->unsigned_zeros || info->bound_mode == CSZ_BOUND_PWR || info->bound_mode == CSZ_BOUND_EXACT ||
+        (info->has_fill && info->fill == 0) || info->nbytes_field < WORTH_A_NOTE ||
+        !cli_zeros_matter(zeros, info->nelements, info->nbytes_archive - info->metadata_nbytes))
+        return;
+    cli_note(
+        "note: signs of zeros, of which %.0f%% are -0.0, take a large part of the archive of %s; if they "
+        "do not matter, give --unsigned-zeros",
+        100 * (double)zeros->nminus / (double)zeros->nzeros, name);
 }

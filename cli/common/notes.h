@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* notes.h: lines about what was compressed and hardly meant so: a bound as large as the range, an archive,
- * dims that became one. */
+ * dims that became one, signs of zeros. */
 #ifndef CLI_NOTES_H
 #define CLI_NOTES_H
 
@@ -13,6 +13,20 @@ double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch
  * name: of the field; is_sample: the width is that of a sample, so that the field's may be larger. */
 int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width,
                    int is_sample);
+
+/* What a sample of pairs of neighbours tells of the signs of zeros; empty at first. */
+typedef struct cli_zeros {
+    uint64_t npairs, nzeros, nminus, nchanges; /* nchanges: pairs of zeros of different signs */
+} cli_zeros;
+
+/* Adds n values in order, a frame. */
+void cli_zeros_add(cli_zeros *zeros, const void *values, csz_type type, uint64_t n);
+
+/* Whether signs seem to take a quarter of an archive of so many bytes, or more. */
+int cli_zeros_matter(const cli_zeros *zeros, uint64_t nelements, uint64_t nbytes);
+
+/* A note where signs of zeros take much of the archive and nobody said that they do not matter. */
+void cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked, const char *name);
 
 /* info: of the archive; asked: the options; range and watch: of the values, as for cli_range_width. */
 void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
