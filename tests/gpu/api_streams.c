@@ -106,6 +106,38 @@ static void pyramids_on_a_stream_are_the_cpus(void **state) {
     }
 }
 
+/* Scattered -0.0 and areas of it, in whole tiles and at edges; from the host, too. */
+static void unsigned_zeros_are_the_cpus(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_3d(CSZ_F32, 17, 33, 70), field_2d(CSZ_F64, 40, 300),
+                                field_1d(CSZ_F32, 9000)};
+    for (size_t f = 0; f < 6; f++) {
+        test_field s = sample_make(shapes[f % 3], SMOOTH, 3);
+        rng r = rng_make(f);
+        for (uint64_t i = 0; i < s.n; i++) {
+            const double v = sample_at(&s, i);
+            if (v < 0.3) store_at(s.data, s.field.type, i, v < -0.3 || rng_below(&r, 2) ? -0.0 : 0.0);
+        }
+        csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+        o.predictor = f < 3 ? CSZ_PREDICTOR_LORENZO : CSZ_PREDICTOR_PYRAMID;
+        archive keeping = cpu_archive(&s, &o);
+        o.unsigned_zeros = 1;
+        check_both_ways(&s, &o);
+        archive expected = cpu_archive(&s, &o);
+        assert_true(expected.nbytes < keeping.nbytes);
+        size_t nbytes = 0;
+        uint8_t *bytes = malloc(keeping.nbytes);
+        o.backend = CSZ_BACKEND_CUDA;
+        ASSERT_OK(csz_compress(the_context(), bytes, keeping.nbytes, &nbytes, s.data, &s.field, &o));
+        assert_int_equal(nbytes, expected.nbytes);
+        assert_memory_equal(bytes, expected.bytes, nbytes);
+        free(bytes);
+        archive_free(&keeping);
+        archive_free(&expected);
+        sample_free(&s);
+    }
+}
+
 /* Three fields in one call; then lattice 1 of each, and a box of it of the first. */
 static void previews_on_a_stream_are_the_cpus(void **state) {
     (void)state;
@@ -294,6 +326,7 @@ int test_streams(void) {
         cmocka_unit_test(a_tile_whose_ends_are_far_apart_is_the_cpus),
         cmocka_unit_test(device_pointers_on_a_stream_give_the_cpus_bytes),
         cmocka_unit_test(pyramids_on_a_stream_are_the_cpus),
+        cmocka_unit_test(unsigned_zeros_are_the_cpus),
         cmocka_unit_test(previews_on_a_stream_are_the_cpus),
         cmocka_unit_test(regions_on_a_stream_are_the_cpus),
     };
