@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fiber.h: threads of control that take turns on one CPU thread, each with a stack of its own.  A switch
- * saves the registers that a call must keep and no signal mask, so it costs a few nanoseconds;
- * AddressSanitizer is told of every switch, so that it follows the stacks.
+ * saves the registers that a call must keep and no signal mask, so it costs a few nanoseconds.
  */
 #ifndef CSZ_TESTS_EMU_FIBER_H
 #define CSZ_TESTS_EMU_FIBER_H
@@ -23,25 +22,18 @@ struct fiber {
 #else
     ucontext_t context;
 #endif
-    const void *stack = nullptr; /* its lowest byte; of the program's own stack known once it was left */
+    const void *stack = nullptr; /* its lowest byte; of the program's own stack unknown */
     size_t stack_nbytes = 0;
-    void *fake_stack = nullptr; /* AddressSanitizer's */
 };
 
 /* Allocates a stack with a page below it that must not be touched; kept until the program ends. */
 void fiber_give_stack(fiber *f);
 
-/* Makes the next switch to f call entry, which must end in fiber_leave. */
+/* Makes the next switch to f call entry, which must end in a switch. */
 void fiber_prepare(fiber *f, void (*entry)());
 
 /* Continues `to` where it left off; returns when somebody switches back to `from`. */
 void fiber_switch(fiber *from, fiber *to);
-
-/* The same for a fiber that has nothing left to do. */
-void fiber_leave(fiber *from, fiber *to);
-
-/* The first thing a fiber's entry calls. */
-void fiber_entered(fiber *self);
 
 } // namespace emu
 

@@ -64,14 +64,13 @@ void spin() {
 }
 
 static void entry() {
-    fiber_entered(&current->self);
     current->home->of->kernel();
     thread *self = current;
     spins = 0;
     unused.push_back(self);
     const bool last = --self->home->running == 0;
     if (last) ended = self->home;
-    fiber_leave(&self->self, last ? &scheduler : next());
+    fiber_switch(&self->self, last ? &scheduler : next());
 }
 
 static thread *thread_get() {
