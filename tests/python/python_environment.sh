@@ -28,6 +28,7 @@ wanted="$(python3 -VV) $base $*"
 [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ] || exit 0
 # what is there already stays: a package more takes seconds, all of them minutes
 [ "$("$python" -VV 2>/dev/null)" = "$(python3 -VV)" ] || make_venv || skip "python3 -m venv fails: install python3-venv"
+fetch --upgrade pip # one of 2023 takes twice the processor time, and any will do
 # shellcheck disable=SC2086,SC2048 # lists
 if fetch $base $*; then
     echo "$wanted" >"$venv/wanted"
