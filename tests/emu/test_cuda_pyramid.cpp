@@ -370,12 +370,23 @@ static void check_unsigned_zeros() {
     }
 }
 
+/* Values that are halfway between two restored ones: the difference is the bound itself. */
+static void check_ties() {
+    for (csz_type type : {CSZ_F32, CSZ_F64}) {
+        check_encoding(make({16, 48, 96}, type, STEPS, 0.125, CSZ_BOUND_ABS, CSZ_PREDICTOR_PYRAMID,
+                            CSZ_WORKFLOW_AUTO, false));
+        check_encoding(make({96, 384}, type, STEPS, 0.125, CSZ_BOUND_ABS, CSZ_PREDICTOR_PYRAMID,
+                            CSZ_WORKFLOW_AUTO, false));
+    }
+}
+
 int main(int argc, char **argv) {
     const int n = argc > 1 ? atoi(argv[1]) : 150;
     setvbuf(stdout, nullptr, _IOLBF, 0);
     check_groups();
     check_gives_way();
     check_unsigned_zeros();
+    check_ties();
     for (int i = 0; i < n; i++) {
         dice.seed((argc > 2 ? (uint64_t)atoi(argv[2]) : 1) + (uint64_t)i);
         emu::nsms = i % 2 ? 2 : 40; /* where there is room, blocks share a sample */

@@ -206,6 +206,30 @@ CSZ_DEVICE uint32_t csz_load_acquire(const uint32_t *p) {
 }
 
 /*
+ * Waits until a word is at least this, then acquires it.  Not by acquiring again and again: each time empties
+ * the L1 of all that run beside it.
+ */
+CSZ_DEVICE void csz_await(const uint32_t *p, uint32_t least) {
+#if defined(__CUDA_ARCH__)
+    uint32_t word;
+    do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
+    while (word < least);
+    (void)csz_load_acquire(p);
+#else
+    while (csz_load_acquire(p) < least) CSZ_SPIN();
+#endif
+}
+
+/* One thread for a block after a barrier: adds n.  A block that acquires the sum sees what this one stored. */
+CSZ_DEVICE void csz_add_release(uint32_t *counter, uint32_t n) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(n) : "memory");
+#else
+    atomicAdd(counter, n);
+#endif
+}
+
+/*
  * One thread for a block after a barrier: adds n and returns the value before.  The block then sees what the
  * blocks that added before had stored, past the L1; blocks that add later see what this block stored.
  */

@@ -63,11 +63,11 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->lattices_n = csz_lattices_room(g, &p->frames, p->nlevels);
         p->choice = (csz_choice_sums *)take(nframes * sizeof *p->choice);
         p->redo = (uint32_t *)take(sizeof *p->redo);
-        p->claimed = (uint32_t *)take(sizeof *p->claimed);
         p->restored = (uint32_t *)take(nframes * sizeof *p->restored);
     }
     w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
     w->zero_again = (uint32_t *)w->sample;
+    if (p->is_used) p->claimed = (uint32_t *)take(sizeof *p->claimed);
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
     w->group_sum =

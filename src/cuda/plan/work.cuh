@@ -60,8 +60,9 @@ struct csz_packed_work {
     uint64_t lattices_n;     /* values of a field's restored lattices */
     csz_choice_sums *choice; /* of each frame; zero before the sample */
     uint32_t *redo;          /* a frame has turned out too large; zero at first */
-    uint32_t *claimed;       /* tiles of lattices above the field that blocks have taken; zero at first, */
-    uint32_t *restored;      /* as those of each frame that are restored */
+    uint32_t *restored;      /* of each frame: tiles of lattices above the field that are restored; zero at
+                                first, */
+    uint32_t *claimed;       /* as what blocks have taken of those and of samples */
     void *lattices;
     double *bound;                /* of each field */
     int32_t *tuning;              /* of each frame; -1: predicted by Lorenzo */

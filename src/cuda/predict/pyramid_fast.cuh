@@ -285,7 +285,8 @@ template <typename V> struct fast_tile<V, 3> {
         const bool at_y = lane <= X, is_face = lane <= X + Y;
         const uint32_t fj = at_y ? (uint32_t)Y : lane - X - 1, fk = at_y ? lane : (uint32_t)X,
                        face = fj * ROW + fk;
-        V cy[CELLS + 1], cx[CELLS + 1], cz[CELLS];
+        V cy[CELLS + 1], cx[CELLS + 1], pz[CELLS], py[CELLS], px[CELLS];
+        V zface, rface; /* of classes z and, along the face, y or x */
         {
             const uint32_t at = to + ROW + 1; /* in a plane of the coarser lattice */
             const fast_line<V> along_y(above_y(j), at, ROW), along_x(above_x(k), at, 1);
@@ -295,29 +296,41 @@ template <typename V> struct fast_tile<V, 3> {
             for (int i = 0; i < CELLS + 3; i++) c[i] = s.coarser[i * COARSER_PLANE + at];
 #pragma unroll
             for (int i = 0; i < CELLS; i++) {
-                const V *plane = s.coarser + (i + 1) * COARSER_PLANE;
-                v[i][0] = code(0, i, c[i + 1], v[i][0]);
-                cz[i] = v[i][4] = code(1, i, above.at(i, c[i], c[i + 1], c[i + 2], c[i + 3]), v[i][4]);
-                cy[i] = v[i][2] = code(2, i, along_y(plane), v[i][2]);
-                cx[i] = v[i][1] = code(3, i, along_x(plane), v[i][1]);
-                s.z[i * PLANE + to] = cz[i];
-                s.y[i * PLANE + to] = cy[i];
-                s.x[i * PLANE + to] = cx[i];
-                code.row(i, 0, v[i]);
+                pz[i] = above.at(i, c[i], c[i + 1], c[i + 2], c[i + 3]);
+                py[i] = along_y(s.coarser + (i + 1) * COARSER_PLANE);
+                px[i] = along_x(s.coarser + (i + 1) * COARSER_PLANE);
             }
-            s.y[CELLS * PLANE + to] = cy[CELLS] = along_y(s.coarser + (CELLS + 1) * COARSER_PLANE);
-            s.x[CELLS * PLANE + to] = cx[CELLS] = along_x(s.coarser + (CELLS + 1) * COARSER_PLANE);
+            cy[CELLS] = along_y(s.coarser + (CELLS + 1) * COARSER_PLANE);
+            cx[CELLS] = along_x(s.coarser + (CELLS + 1) * COARSER_PLANE);
+            const uint32_t face_at = face + ROW + 1;
+            const fast_line<V> along_z(cases.of[fast_reach(warp, p.at[0] > 0, last_z, all) & counting],
+                                       (warp + 1) * COARSER_PLANE + face_at, COARSER_PLANE),
+                line(at_y ? above_x(fk) : above_y(fj), face_at, at_y ? 1 : ROW);
+            zface = along_z(s.coarser);
+            rface = line(s.coarser + (warp + 1) * COARSER_PLANE);
+            if (is_face && warp == CELLS - 1)
+                (at_y ? s.x : s.y)[CELLS * PLANE + face] = line(s.coarser + (CELLS + 1) * COARSER_PLANE);
+#pragma unroll
+            for (int i = 0; i < CELLS; i++) {
+                v[i][0] = code(0, i, c[i + 1], v[i][0]);
+                v[i][4] = code(1, i, pz[i], v[i][4]);
+                cy[i] = v[i][2] = code(2, i, py[i], v[i][2]);
+                cx[i] = v[i][1] = code(3, i, px[i], v[i][1]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < CELLS; i++) {
+            s.z[i * PLANE + to] = v[i][4];
+            code.row(i, 0, v[i]);
+        }
+#pragma unroll
+        for (int i = 0; i <= CELLS; i++) {
+            s.y[i * PLANE + to] = cy[i];
+            s.x[i * PLANE + to] = cx[i];
         }
         if (is_face) {
-            const uint32_t at = face + ROW + 1;
-            const fast_line<V> along_z(cases.of[fast_reach(warp, p.at[0] > 0, last_z, all) & counting],
-                                       (warp + 1) * COARSER_PLANE + at, COARSER_PLANE),
-                line(at_y ? above_x(fk) : above_y(fj), at, at_y ? 1 : ROW);
-            V *faces = at_y ? s.x : s.y;
-            s.z[warp * PLANE + face] = along_z(s.coarser);
-            faces[warp * PLANE + face] = line(s.coarser + (warp + 1) * COARSER_PLANE);
-            if (warp == CELLS - 1)
-                faces[CELLS * PLANE + face] = line(s.coarser + (CELLS + 1) * COARSER_PLANE);
+            s.z[warp * PLANE + face] = zface;
+            (at_y ? s.x : s.y)[warp * PLANE + face] = rface;
         }
         code.meet();
         const auto own_y = [&](uint32_t i) -> const fast_case<V> & {
@@ -334,35 +347,48 @@ template <typename V> struct fast_tile<V, 3> {
         };
         V *zy = s.coarser, *zx = s.coarser + CELLS * PLANE;
         static_assert(2 * CELLS * PLANE <= (CELLS + 3) * COARSER_PLANE, "two classes have room");
-        V fyx[CELLS + 1];
+        V fyx[CELLS + 1], pzy[CELLS], pzx[CELLS], pyx[CELLS];
 #pragma unroll
         for (int i = 0; i < CELLS; i++) {
             const int oz = across ? -1 : own.order(i);
-            const V pzy = fast_mean(oz, column(cy, i), along_y.order, along_y(s.z + i * PLANE)),
-                    pzx = fast_mean(oz, column(cx, i), along_x.order, along_x(s.z + i * PLANE)),
-                    pyx = fast_mean(along_y.order, along_y(s.x + i * PLANE), along_x.order,
-                                    along_x(s.y + i * PLANE));
-            zy[i * PLANE + to] = v[i][6] = code(4, i, pzy, v[i][6]);
-            zx[i * PLANE + to] = v[i][5] = code(5, i, pzx, v[i][5]);
-            fyx[i] = v[i][3] = code(6, i, pyx, v[i][3]);
-            code.row(i, 1, v[i]);
-            code.row(i, 2, v[i]);
+            pzy[i] = fast_mean(oz, column(cy, i), along_y.order, along_y(s.z + i * PLANE));
+            pzx[i] = fast_mean(oz, column(cx, i), along_x.order, along_x(s.z + i * PLANE));
+            pyx[i] =
+                fast_mean(along_y.order, along_y(s.x + i * PLANE), along_x.order, along_x(s.y + i * PLANE));
         }
         fyx[CELLS] = fast_mean(along_y.order, along_y(s.x + CELLS * PLANE), along_x.order,
                                along_x(s.y + CELLS * PLANE));
-        if (is_face && lane != X) {
+        const bool has_face = is_face && lane != X;
+        {
             const fast_line<V> along_z(cases.of[fast_reach(warp, false, last_z, 2 * CELLS) & counting],
                                        warp * PLANE + face, PLANE),
                 line(at_y ? own_x(fk) : own_y(fj), face, at_y ? 1 : ROW);
-            (at_y ? zx : zy)[warp * PLANE + face] = fast_mean(
-                across ? -1 : along_z.order, along_z(at_y ? s.x : s.y), line.order, line(s.z + warp * PLANE));
+            zface = fast_mean(across ? -1 : along_z.order, along_z(at_y ? s.x : s.y), line.order,
+                              line(s.z + warp * PLANE));
         }
-        code.meet();
 #pragma unroll
         for (int i = 0; i < CELLS; i++) {
-            const V q = fast_mean(across ? -1 : own.order(i), column(fyx, i), along_y.order,
-                                  along_y(zx + i * PLANE), along_x.order, along_x(zy + i * PLANE));
-            v[i][7] = code(7, i, q, v[i][7]);
+            v[i][6] = code(4, i, pzy[i], v[i][6]);
+            v[i][5] = code(5, i, pzx[i], v[i][5]);
+            fyx[i] = v[i][3] = code(6, i, pyx[i], v[i][3]);
+        }
+#pragma unroll
+        for (int i = 0; i < CELLS; i++) {
+            zy[i * PLANE + to] = v[i][6];
+            zx[i * PLANE + to] = v[i][5];
+            code.row(i, 1, v[i]);
+            code.row(i, 2, v[i]);
+        }
+        if (has_face) (at_y ? zx : zy)[warp * PLANE + face] = zface;
+        code.meet();
+        V q[CELLS];
+#pragma unroll
+        for (int i = 0; i < CELLS; i++)
+            q[i] = fast_mean(across ? -1 : own.order(i), column(fyx, i), along_y.order,
+                             along_y(zx + i * PLANE), along_x.order, along_x(zy + i * PLANE));
+#pragma unroll
+        for (int i = 0; i < CELLS; i++) {
+            v[i][7] = code(7, i, q[i], v[i][7]);
             code.row(i, 3, v[i]);
         }
     }

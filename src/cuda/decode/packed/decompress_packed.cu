@@ -95,7 +95,7 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
         }
         if (csz_agreed(t.after > restored)) { /* each warp for itself */
             if ((csz_thread() & 31) == 0)
-                while (csz_load_acquire(&call.jobs[job].counter) < t.after) CSZ_SPIN();
+                csz_await(&call.jobs[job].counter, t.after);
             __syncwarp();
             restored = t.after;
         }
@@ -113,7 +113,7 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
         if (wrong) fault(&t.job, CSZ_CUDA_FAULT_RECORD);
         sum += hash;
         if (t.level > call.last_level || !is_done) team.meet();
-        if (t.level > call.last_level && team.thread() == 0) csz_block_arrive(&call.jobs[job].counter, 1);
+        if (t.level > call.last_level && team.thread() == 0) csz_add_release(&call.jobs[job].counter, 1);
         if (!is_done) team_rendezvous(number);
         slot ^= 1;
     }

@@ -47,7 +47,9 @@ CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t
         if (lane == 0) *(volatile uint32_t *)&t->state = job << TABLES_JOB_AT | 1;
         is_there = 1;
     }
-    return csz_agreed(is_there);
+    const bool all = csz_agreed(is_there);
+    __syncwarp(); /* what lane 0 has seen, all lanes see */
+    return all;
 }
 CSZ_DEVICE void tables_leave(packed_tables *t, uint32_t lane) {
     __syncwarp();

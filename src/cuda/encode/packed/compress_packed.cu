@@ -2,7 +2,7 @@
 /*
  * compress_packed.cu: compression into archives whose frames may be pyramids (docs/cuda.md).  After range
  * and prepare: frames are chosen for (choose_predictor.cu), restored lattices made, from the coarsest to
- * lattice 1, in one launch; then sampled tiles are counted, books made, and all tiles coded and placed in
+ * lattice 1, and sampled tiles counted in one launch; then books are made, and all tiles coded and placed in
  * one launch, in the archive's order.  Where a pyramid has turned out larger than raw values may be, or gives
  * way to Lorenzo (csz_rival_wins), all but the lattices is done again with that frame predicted by
  * Lorenzo.
@@ -26,9 +26,22 @@ struct settle_job {
     uint32_t is_again;
 };
 
+/* What a frame's samples take. */
+CSZ_DEVICE csz_choice choice_of(const csz_choice_sums &sums) {
+    csz_choice choice;
+    for (int i = 0; i < 2; i++) {
+        choice.lorenzo[i] = sums.lorenzo[i];
+        for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
+            choice.n[i][l] = sums.n[i][l];
+            for (int way = 0; way < CSZ_CHOICE_N; way++) choice.pyramid[i][l][way] = sums.pyramid[i][l][way];
+        }
+    }
+    return choice;
+}
+
 /*
- * One block: index of each frame's first tile, from how it is predicted.  A second try clears the workspace,
- * too.
+ * The first block: how each frame is predicted, and the index of its first tile.  The second: what may make
+ * it give way.  A second try clears the workspace, too.
  */
 static __global__ void __launch_bounds__(SETTLE_THREADS)
     settle_kernel(const __grid_constant__ settle_job job) {
@@ -43,7 +56,7 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
              p += gridDim.x * SETTLE_THREADS)
             *p = 0;
     }
-    if (blockIdx.x != 0) return;
+    if (blockIdx.x > 1 || (blockIdx.x == 1 && job.is_again)) return;
     uint32_t before = 0;
     for (uint32_t from = 0; from < nframes; from += SETTLE_THREADS) {
         const uint32_t f = from + t;
@@ -53,25 +66,20 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
             csz_pyramid shape;
             csz_frame_pyramid(&shape, &job.geometry, &box);
             if (!job.is_again) {
-                const csz_choice_sums sums_of = w.choice[f];
-                csz_choice choice;
-                for (int i = 0; i < 2; i++) {
-                    choice.lorenzo[i] = sums_of.lorenzo[i];
-                    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
-                        choice.n[i][l] = sums_of.n[i][l];
-                        for (int way = 0; way < CSZ_CHOICE_N; way++)
-                            choice.pyramid[i][l][way] = sums_of.pyramid[i][l][way];
-                    }
+                const csz_choice choice = choice_of(w.choice[f]);
+                if (blockIdx.x == 1) {
+                    w.rival[f] = csz_rival_of(&choice, &shape, (int)w.may_be_lorenzo);
+                    continue;
                 }
                 const double bound = __ldcg(&w.bound[f / job.work.nframes]);
                 /* one tile, which Lorenzo predicts: nothing to choose */
                 w.tuning[f] = shape.nlevels == 1 ? 0
                                                  : csz_predictor_choose(&choice, &shape, job.geometry.rank,
                                                                         (int)w.may_be_lorenzo, bound);
-                w.rival[f] = csz_rival_of(&choice, &shape, (int)w.may_be_lorenzo);
             }
             n = w.tuning[f] < 0 ? box.ntiles : shape.ntiles;
         }
+        if (blockIdx.x == 1) continue;
         sums[t] = n;
         __syncthreads();
         for (uint32_t o = 1; o < SETTLE_THREADS; o <<= 1) {
@@ -85,12 +93,13 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
         __syncthreads();
         before += all;
     }
-    if (t == 0) w.first[nframes] = before;
+    if (t == 0 && blockIdx.x == 0) w.first[nframes] = before;
 }
 
-/* ---- lattices ---- */
+/* ---- lattices and counts ---- */
 
 template <typename V> struct levels_shared : packed_shared<V> {
+    uint4 count[FRAME_BINS / 4]; /* symbols of a sample */
     uint32_t claimed;
     uint32_t rehearses; /* see levels_kernel */
 };
@@ -119,15 +128,33 @@ template <typename V, int RANK> CSZ_COLD void coarsest_restore(packed_shared<V> 
     }
 }
 
-/* Tiles of all lattices above the field: those of lattice l end with end[l], a frame has per_frame[l] at
- * most. */
+/*
+ * Tiles of all lattices above the field, or none: those of lattice l end with end[l], a frame has
+ * per_frame[l] at most.  Then samples, nsamples of each frame.
+ */
 struct levels_plan {
-    uint32_t end[CSZ_LEVELS_MAX], per_frame[CSZ_LEVELS_MAX];
+    uint32_t end[CSZ_LEVELS_MAX], per_frame[CSZ_LEVELS_MAX], nsamples, all;
 };
 
+/* Symbols of the sampled tile, whose codes are made.  Behind a barrier; has some. */
+template <typename V> CSZ_COLD void sample_count(levels_shared<V> &shared, const packed_job<V> &job) {
+    levels_shared<V> &sh = csz_in_shared(shared);
+    uint32_t books = 0;
+    if (sh.predict.klass && !sh.predict.is_fill) {
+        books = count_wide<V>(sh, job.tile.workflow);
+    } else if (!sh.predict.is_fill && !sh.is_raw) {
+        uint32_t w[16];
+        const csz_codes codes = packed_codes(sh, w);
+        books = count_narrow<V>(sh, w, codes, job.tile.workflow);
+    }
+    __syncthreads();
+    if (books) frame_flush((uint32_t *)sh.count, books, &job.work.sample[sh.frame.number]);
+}
+
 /*
- * Restored values of all lattices above the field, the coarsest first.  A tile waits for the coarser lattice
- * of its frame.  Tiles are claimed in order, so those that it waits for are being worked on or done.
+ * Restored values of all lattices above the field, the coarsest first, then symbols of sampled tiles.  A tile
+ * waits for the coarser lattice of its frame.  Tiles are claimed in order, so those that it waits for are
+ * being worked on or done.
  *
  * A block whose first tile has to wait makes it once from other values meanwhile, so that its instructions
  * have been fetched when it counts.
@@ -138,8 +165,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     levels_shared<V> &sh = shared_behind<levels_shared<V>>(job.extra_nbytes);
     V *values = packed_values<V>(sh, job.extra_nbytes);
     const csz_packed_work &w = job.work.packed;
-    const uint32_t t = threadIdx.x, n = plan.end[1];
+    const uint32_t t = threadIdx.x, nlattices = plan.end[1];
+    if (job.is_again && !__ldcg(w.redo)) return;
     packed_begin<V>(sh, job);
+    for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     if (t == 0) {
         sh.claimed = csz_take_number(w.claimed);
         sh.rehearses = 1;
@@ -148,22 +177,28 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
 #pragma unroll 1
     for (;;) {
         const uint32_t i = sh.claimed;
-        if (i >= n) break;
-        int level = w.nlevels - 1;
-        while (i >= plan.end[level]) level--;
-        const uint32_t before = level + 1 < w.nlevels ? plan.end[level + 1] : 0,
-                       frame = (i - before) / plan.per_frame[level],
-                       k = i - before - frame * plan.per_frame[level];
+        if (i >= plan.all) break;
+        const bool is_sample = i >= nlattices;
+        int level = is_sample ? 0 : w.nlevels - 1;
+        while (!is_sample && i >= plan.end[level]) level--;
+        const uint32_t before = is_sample               ? nlattices
+                                : level + 1 < w.nlevels ? plan.end[level + 1]
+                                                        : 0,
+                       per_frame = is_sample ? plan.nsamples : plan.per_frame[level],
+                       frame = (i - before) / per_frame, k = i - before - frame * per_frame;
         packed_frame_enter<V>(sh, job, frame);
         const packed_frame &f = sh.frame;
         if (t == 0) sh.claimed = csz_take_number(w.claimed);
-        const bool is_here = f.tuning >= 0 && level < f.shape.nlevels &&
-                             k < f.shape.grid[level][0] * f.shape.grid[level][1] * f.shape.grid[level][2];
-        const uint32_t first = f.shape.first[level]; /* as many tiles have the coarser lattices */
+        const bool is_here =
+            is_sample ? k < csz_sample_count(f.ntiles)
+                      : f.tuning >= 0 && level < f.shape.nlevels &&
+                            k < f.shape.grid[level][0] * f.shape.grid[level][1] * f.shape.grid[level][2];
+        const uint32_t tile = is_sample ? csz_sample_tile(k, f.ntiles) : f.shape.first[level] + k;
         if (is_here && t == 0) {
-            packed_tile_set<V>(sh, job, first + k);
-            sh.rehearses =
-                sh.rehearses && !sh.tile.is_lorenzo && csz_load_acquire(&w.restored[frame]) < first;
+            packed_tile_set<V>(sh, job, tile);
+            /* as many tiles have the coarser lattices */
+            sh.rehearses = sh.rehearses && !sh.tile.is_lorenzo &&
+                           csz_load_acquire(&w.restored[frame]) < f.shape.first[sh.tile.level];
             if (sh.rehearses) { /* the field's first row in place of the coarser lattice */
                 sh.tile.place.coarser = job.tile.data + f.origin;
                 sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
@@ -173,60 +208,26 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
         if (!is_here) continue;
 #pragma unroll 1
         for (bool counts = !sh.rehearses;; counts = true) {
-            if (counts && t == 0)
-                while (csz_load_acquire(&w.restored[frame]) < first) CSZ_SPIN();
+            if (counts && t == 0 && !sh.tile.is_lorenzo)
+                csz_await(&w.restored[frame], f.shape.first[sh.tile.level]);
             __syncthreads();
-            if (sh.tile.is_lorenzo)
-                coarsest_restore<V, RANK>(sh);
+            if (!sh.tile.is_lorenzo)
+                pyramid_tile_quantize<V, RANK>(sh, values, counts && !is_sample);
+            else if (is_sample)
+                lorenzo_tile_quantize<V, RANK>(sh);
             else
-                pyramid_tile_quantize<V, RANK>(sh, values, counts);
+                coarsest_restore<V, RANK>(sh);
             if (csz_agreed(counts)) break;
             __syncthreads();
             if (t == 0) {
                 sh.rehearses = sh.is_doubtful = 0;
-                packed_tile_set<V>(sh, job, first + k);
+                packed_tile_set<V>(sh, job, tile);
             }
             __syncthreads();
         }
+        if (is_sample) sample_count(sh, job);
         __syncthreads();
-        if (t == 0) csz_block_arrive(&w.restored[frame], 1);
-    }
-}
-
-/* ---- counts ---- */
-
-template <typename V> struct count_shared : packed_shared<V> { uint4 count[FRAME_BINS / 4]; };
-
-/* Symbols of sampled tiles; a block has one of a frame at a time. */
-template <typename V, int RANK>
-static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
-    count_kernel(const __grid_constant__ packed_job<V> job, uint32_t per_frame) {
-    count_shared<V> &sh = shared_behind<count_shared<V>>(job.extra_nbytes);
-    V *values = packed_values<V>(sh, job.extra_nbytes);
-    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
-    if (job.is_again && !__ldcg(job.work.packed.redo)) return;
-    packed_begin<V>(sh, job);
-    for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
-    __syncthreads();
-    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * per_frame; i += gridDim.x) {
-        const uint32_t frame = (uint32_t)(i / per_frame), s = (uint32_t)(i % per_frame);
-        packed_frame_enter<V>(sh, job, frame);
-        const bool is_here = s < csz_sample_count(sh.frame.ntiles);
-        if (is_here && t == 0) packed_tile_set<V>(sh, job, csz_sample_tile(s, sh.frame.ntiles));
-        __syncthreads();
-        if (!is_here) continue;
-        packed_quantize<V, RANK>(sh, values);
-        uint32_t books = 0;
-        if (sh.predict.klass && !sh.predict.is_fill) {
-            books = count_wide<V>(sh, job.tile.workflow);
-        } else if (!sh.predict.is_fill && !sh.is_raw) {
-            uint32_t w[16];
-            const csz_codes codes = packed_codes(sh, w);
-            books = count_narrow<V>(sh, w, codes, job.tile.workflow);
-        }
-        __syncthreads();
-        if (books) frame_flush((uint32_t *)sh.count, books, &job.work.sample[frame]);
-        __syncthreads();
+        if (t == 0 && !is_sample) csz_add_release(&w.restored[frame], 1);
     }
 }
 
@@ -249,7 +250,7 @@ template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &sh, con
  * waits for it where it needs one of them.
  */
 template <typename V, int RANK>
-static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
     packed_encode_kernel(const __grid_constant__ packed_job<V> job) {
     packed_encode_shared<V> &sh =
         shared_behind<packed_encode_shared<V>>(PACKED_BOOKS_NBYTES + job.extra_nbytes);
@@ -266,7 +267,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
     packed_begin<V>(sh, job);
     uint32_t frame = 0, frame_end = __ldcg(&w.first[1]); /* index of the next one's first tile */
     uint32_t ndone = 0, hash = 0; /* records of the frame that the block is in, and their values' hash */
-    waiting_line line = {0, 0, 0, 0};
+    waiting_line line = {0, 0, 0, 0, 0};
     const auto leave = [&] {
         if (!ndone) return;
         waiting_end(sh, job, &line);
@@ -303,7 +304,8 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
         if (job.in_slots && !has_slot) continue;
         const bool from_slot = has_slot && !job.in_slots;
         const uint32_t *record = stage;
-        uint32_t words;
+        uint32_t words, next = 0; /* the next tile's index, which thread 32 asks for in time */
+        if (!job.in_slots && t == 32) next = csz_take_number(&job.work.counters[0]);
         if (from_slot) {
             csz_previous_wait();
             record = w.slots + (size_t)frame * w.slot_nwords;
@@ -313,8 +315,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 2)
             words = packed_record<V, RANK>(sh, &job.work.table[frame][0][0], job.tile.workflow, stage);
         }
         if (!job.in_slots) {
-            /* the next tile, while a place is looked for */
-            if (t == 32) sh.claimed = csz_take_number(&job.work.counters[0]);
+            if (t == 32) sh.claimed = next;
             if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
             packed_place(sh, job, record, words, from_slot, &line);
             ndone++;
@@ -353,8 +354,8 @@ template <typename V> static uint32_t extra_for(const csz_geometry *g, uint32_t 
 template <typename V> static uint32_t record_most(int workflow) {
     const uint32_t bits = workflow == CSZ_WORKFLOW_RLE_VLE ? 36 : 25,
                    raw = 1 + CSZ_TILE_N * csz_value<V>::words,
-                   most =
-                       CSZ_TILE_N / 32 * bits + 64 + 4 * 138 + CSZ_TILE_N / 8 * (1 + 2 * csz_value<V>::words);
+                   most = CSZ_TILE_N / 32 * bits + 64 + 4 * 138 +
+                          NEAR_EXCEPTIONS / 2 * (1 + 2 * csz_value<V>::words);
     return most > raw ? most : raw;
 }
 
@@ -390,32 +391,33 @@ static bool packed_compress_as(const csz_work &of_call, const void *d_data,
     for (int i = 0; i < 3; i++) n[i] = csz_frame_extent(g, i, 0);
     csz_pyramid_make(&largest, n, g->log2_t);
     levels_plan levels = {};
+    if (plan->workflow != CSZ_WORKFLOW_RLE)
+        levels.nsamples = csz_sample_count(largest.ntiles) > csz_sample_count((uint32_t)g->ntiles)
+                              ? csz_sample_count(largest.ntiles)
+                              : csz_sample_count((uint32_t)g->ntiles);
     uint64_t end = 0;
     for (int l = work.packed.nlevels - 1; l > 0; l--) {
         const uint64_t *grid = largest.grid[l], per_frame = grid[0] * grid[1] * grid[2];
         end += nframes * per_frame;
-        if (end > 0xFFFFFFFFu - at_once) return false; /* claims have 32 bits */
         levels.per_frame[l] = (uint32_t)per_frame;
         levels.end[l] = (uint32_t)end;
     }
+    const uint64_t nsamples = nframes * levels.nsamples;
+    if (end + nsamples > 0xFFFFFFFFu - at_once) return false; /* claims have 32 bits */
     settle_job settle;
     settle.geometry = *g;
     settle.work = work;
     bool good = csz_cuda_packed_choose(work, d_data, plan, nsms, stream);
     for (uint32_t round = 0; round < 2 && good; round++) {
         settle.is_again = job.is_again = round;
-        good = csz_launch_next(settle_kernel, round ? 64 : 1, SETTLE_THREADS,
+        good = csz_launch_next(settle_kernel, round ? 64 : 2, SETTLE_THREADS,
                                SETTLE_THREADS * sizeof(uint32_t), 0, stream, settle) != 0;
         job.extra_nbytes = tile_extra;
-        if (good && round == 0 && work.packed.nlevels > 1)
-            good = packed_launch(levels_kernel<V, RANK>, levels.end[1], at_once, 0,
+        if (round) memset(levels.end, 0, sizeof levels.end); /* the lattices are made */
+        levels.all = levels.end[1] + (uint32_t)nsamples;
+        if (good && levels.all)
+            good = packed_launch(levels_kernel<V, RANK>, levels.all, at_once, 0,
                                  tile_extra + sizeof(levels_shared<V>), stream, job, levels);
-        const uint32_t per_frame = csz_sample_count(largest.ntiles) > csz_sample_count((uint32_t)g->ntiles)
-                                       ? csz_sample_count(largest.ntiles)
-                                       : csz_sample_count((uint32_t)g->ntiles);
-        if (good && plan->workflow != CSZ_WORKFLOW_RLE)
-            good = packed_launch(count_kernel<V, RANK>, nframes * per_frame, at_once, 0,
-                                 tile_extra + sizeof(count_shared<V>), stream, job, per_frame);
         if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);
         job.in_slots = 1;
         job.extra_nbytes = slot_extra;

@@ -50,10 +50,16 @@ CSZ_DEVICE uint32_t parked_chunk(uint32_t i, uint32_t unit) {
     return i * CSZ_TILE_UNITS + (unit ^ (unit >> 1 & 4) ^ ((i ^ i >> 1) & 1));
 }
 
-/* Where the 16 bits of code number c are parked, delta + 2^15. */
-CSZ_DEVICE uint16_t *parked_at(uint32_t *exchange, uint32_t c) {
+/*
+ * Where the 16 bits of code number c are parked, delta + 2^15: in bytes.  Of a ^ b it is the place of a, ^
+ * that of b.
+ */
+CSZ_DEVICE uint32_t parked_offset(uint32_t c) {
     const uint32_t unit = c >> 5, b = c & 31, word = b & 15;
-    return (uint16_t *)(exchange + 4 * parked_chunk(word >> 2, unit) + (word & 3)) + (b >> 4);
+    return 16 * parked_chunk(word >> 2, unit) + 4 * (word & 3) + 2 * (b >> 4);
+}
+CSZ_DEVICE uint16_t *parked_at(uint32_t *exchange, uint32_t c) {
+    return (uint16_t *)((char *)exchange + parked_offset(c));
 }
 
 /* Whether a value of class none comes back as the coarser lattice has it. */
@@ -64,81 +70,78 @@ CSZ_DEVICE bool coarser_is_good(V v, V r, const typename csz_value<V>::quantizer
            !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
 }
 
-/* ---- a column ---- */
-
-/* What a value is restored as for its neighbours, and in the end: an exception as itself. */
-template <typename V> struct again_result { V restored, shown; };
-
-/*
- * A value of a whole tile that has failed the quick test, by the full rule: its code to `at`, or it is an
- * exception.  One call for all values, since few need it.
- */
-template <typename V, int RANK>
-CSZ_COLD again_result<V> value_again(packed_shared<V> &shared, uint32_t t, int klass, int i, V prediction,
-                                     V v, uint16_t *at) {
-    packed_shared<V> &sh = csz_in_shared(shared);
-    const typename csz_value<V>::quantizer &z = sh.tile.quantizer;
-    again_result<V> r;
-    int32_t code = 0;
-    prediction = prediction + (V)0; /* -0.0 is none */
-    r.restored = prediction;
-    const bool good = klass ? pyramid_quantize(v, prediction, z, sh.tile.bound, &code, &r.restored)
-                            : coarser_is_good(v, prediction, z, sh.tile.bound);
-    if (klass) csz_in_shared(*at) = (uint16_t)(code + 32768);
-    r.shown = good ? r.restored : v;
-    if (!good) {
-        uint32_t at_z, y, x;
-        fast_tile<V, RANK>::place(t, i, csz_class_at(RANK, klass), &at_z, &y, &x);
-        const uint32_t c = csz_element_code(RANK, RANK == 3 ? (at_z << 4 | y) << 5 | x : y << 7 | x);
-        atomicOr(&sh.predict.exceptions[c >> 5], 1u << (c & 31));
-    }
-    return r;
+/* The smaller of `least` and a number that is 0 only if size is the bound. */
+CSZ_DEVICE uint32_t bound_distance(float size, float bound, uint32_t least) {
+    return __viaddmin_u32(csz_bits_f32(size), 0u - csz_bits_f32(bound), least);
+}
+CSZ_DEVICE uint32_t bound_distance(double size, double bound, uint32_t least) {
+    const uint64_t d = csz_bits_f64(size) ^ csz_bits_f64(bound);
+    return min(least, (uint32_t)d | (uint32_t)(d >> 32));
 }
 
+/* ---- a column ---- */
+
 /*
- * A thread's codes in the fast form: quantized, into the exchange and the hash, by a test that nearly all
- * values pass.
+ * A thread's codes in the fast form, in a whole tile: quantized, into the exchange and the hash.  Without
+ * branches, so that the values of a column overlap.  Exceptions have 0 in the exchange, which is no code. One
+ * case of the rule is left out, a difference that comes out as the bound itself: then the tile is done again
+ * by careful_quantize.
  */
 template <typename V, int RANK> struct quick_quantize {
     typedef fast_tile<V, RANK> tile;
     typedef csz_value<V> value;
-    packed_shared<V> &sh;
-    uint32_t t;
+    enum { CLASS_NBYTES = tile::CLASS_N / 2 }; /* from a class to the next in the exchange */
     V inverse, step, bound, magic;
-    bool has_failed; /* a value has */
+    typename value::bits kept_zero;
+    uint32_t least;   /* of what is parked: 0 if a value is an exception */
+    uint32_t nearest; /* 0 if a value is such a case */
     fast_hash<V, RANK> hash;
-    uint16_t *parked[tile::CELLS]; /* where codes of class 0 would be */
+    char *parked[tile::CELLS]; /* codes of class 0 */
 
-    __device__ __forceinline__ quick_quantize(uint32_t thread, packed_shared<V> &shared)
-        : sh(shared), t(thread), inverse(shared.tile.quantizer.inverse), step(shared.tile.quantizer.step),
-          bound(shared.tile.bound), magic(pyramid_magic(bound)), has_failed(false) {
+    __device__ __forceinline__ quick_quantize(uint32_t t, packed_shared<V> &sh)
+        : inverse(sh.tile.quantizer.inverse), step(sh.tile.quantizer.step), bound(sh.tile.bound),
+          magic(pyramid_magic(bound)), kept_zero(sh.tile.quantizer.kept_zero), least(~0u), nearest(~0u) {
+        const uint32_t first = parked_offset(tile::code(t, 0));
 #pragma unroll
         for (int i = 0; i < tile::CELLS; i++)
-            parked[i] = parked_at(csz_exchange(sh.predict), tile::code(t, i));
+            parked[i] = (char *)csz_exchange(sh.predict) + (first ^ parked_offset(tile::code(0, i)));
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
     __device__ __forceinline__ void meet() const { __syncthreads(); }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
-        uint16_t *at = parked[i] + klass * (tile::CLASS_N / 4);
-        V r = prediction;
-        bool good = value::to_bits(v) != value::minus_zero();
+        V r = prediction, m = magic;
+        bool good = value::to_bits(v) != kept_zero;
         if (klass) {
             /* with 2^15 added, which does not change how it rounds */
-            const V x = (v - prediction) * inverse, m = x + magic;
-            r = pyramid_value<V>::restore(prediction, m - magic, step);
-            *at = (uint16_t)value::to_bits(m);
-            good = good & (fast_size(x) < (V)CSZ_CODE_LIMIT);
+            m = (v - prediction) * inverse + magic;
+            const V k = m - magic;
+            r = pyramid_value<V>::restore(prediction, k, step);
+            good = good & (fast_size(k) <= (V)CSZ_CODE_LIMIT);
         }
-        good = good & (fast_size(v - r) < bound);
-        V shown = r;
-        if (__builtin_expect(!good, 0)) {
-            const again_result<V> again = value_again<V, RANK>(sh, t, klass, i, prediction, v, at);
-            r = again.restored;
-            shown = again.shown;
-            has_failed = true;
+        const V size = fast_size(v - r);
+        nearest = bound_distance(size, bound, nearest);
+        good = good & (size < bound);
+        const uint32_t word = good ? (uint32_t)value::to_bits(m) : 0;
+        least = min(least, word);
+        *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
+        hash.add(i, csz_value_term(good ? r : v));
+        return good ? r : prediction + (V)0; /* which is never -0.0 */
+    }
+    /* Tells the thread's exceptions, and gives them the code of 0. */
+    __device__ __forceinline__ void refuse(uint32_t t, packed_shared<V> &sh) const {
+        const uint32_t first = parked_offset(tile::code(t, 0));
+#pragma unroll 1
+        for (uint32_t n = 0; n < 32; n++) {
+            const int i = (int)n % tile::CELLS, klass = (int)n / tile::CELLS;
+            uint16_t *code = (uint16_t *)((char *)csz_exchange(sh.predict) +
+                                          (first ^ parked_offset(tile::code(0, i))) + klass * CLASS_NBYTES);
+            if (*code) continue;
+            *code = 32768;
+            uint32_t z, y, x;
+            tile::place(t, i, csz_class_at(RANK, klass), &z, &y, &x);
+            const uint32_t c = csz_element_code(RANK, RANK == 3 ? (z << 4 | y) << 5 | x : y << 7 | x);
+            atomicOr(&sh.predict.exceptions[c >> 5], 1u << (c & 31));
         }
-        hash.add(i, csz_value_term(shown));
-        return r;
     }
 };
 

@@ -25,30 +25,37 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
 }
 
 /*
- * Payload words of the frame before a tile: of the tiles of its group before it, and of the groups before
- * that one, back to the nearest that knows where it ends.  One warp: a look takes as long as the L2 does, and
- * the blocks of a card have thousands of tiles between them.  Until all these have told their sizes it is not
- * known: returns LOOK_AGAIN, or looks again where it must know.
+ * Payload words of the frame before a tile.  One warp: a look takes as long as the L2 does, and the blocks of
+ * a card have thousands of tiles between them.  The 32 tiles before it are looked at first: mostly one of
+ * them has its place.  Otherwise the tiles of its group before it count, and the groups before that one, back
+ * to the nearest that knows where it ends; all blocks read these, so that they would wait for one another at
+ * the L2.  Until all these have told their sizes it is not known: returns LOOK_AGAIN, or looks again where it
+ * must know.
  */
 enum : uint64_t { LOOK_AGAIN = ~0ull };
 CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_group_state *groups,
                                     uint32_t tile, bool must) {
     static_assert(CSZ_INDEX_GROUP == 64, "a lane looks at two tiles of its group");
     const uint32_t lane = threadIdx.x & 31, in_group = tile % CSZ_INDEX_GROUP;
-    uint64_t sum = 0; /* the lane's part */
-    int32_t group = (int32_t)(tile / CSZ_INDEX_GROUP) - 1 - (int32_t)lane;
-    bool is_first = true; /* the tiles of the group are to be looked at, too */
+    const unsigned long long none = STATE_OWN, all = (unsigned long long)CSZ_INDEX_GROUP << GROUP_COUNT_AT;
+    uint64_t sum = 0;     /* the lane's part */
+    uint32_t ngroups = 0; /* that it counts, all behind the tiles of the group */
 #pragma unroll 1
     for (;;) {
-        const unsigned long long none = STATE_OWN,
-                                 all = (unsigned long long)CSZ_INDEX_GROUP << GROUP_COUNT_AT;
-        const unsigned long long near = is_first && lane < in_group
-                                            ? csz_load_shared_state(states + tile - 1 - lane)
-                                            : none,
-                                 far = is_first && lane + 32 < in_group
-                                           ? csz_load_shared_state(states + tile - 33 - lane)
-                                           : none,
-                                 end = group >= 0 ? csz_load_shared_state(&groups[group].end) : STATE_PREFIX,
+        unsigned long long near = none, far = none;
+        if (ngroups == 0) {
+            near = lane < tile ? csz_load_shared_state(states + tile - 1 - lane) : STATE_PREFIX;
+            const uint32_t placed = __ballot_sync(CSZ_ALL, (near & STATE_PREFIX) != 0),
+                           unknown = __ballot_sync(CSZ_ALL, near == 0),
+                           stop = (uint32_t)__ffs((int)placed) - 1;
+            if (placed && !(unknown & ((1u << stop) - 1)))
+                return csz_warp_add(lane < stop ? state_words(near) : 0) +
+                       __shfl_sync(CSZ_ALL, state_upto(near), (int)stop);
+            if (lane >= in_group) near = none;
+            if (lane + 32 < in_group) far = csz_load_shared_state(states + tile - 33 - lane);
+        }
+        const int32_t group = (int32_t)(tile / CSZ_INDEX_GROUP) - 1 - (int32_t)(lane + ngroups);
+        const unsigned long long end = group >= 0 ? csz_load_shared_state(&groups[group].end) : STATE_PREFIX,
                                  told = group >= 0 ? csz_load_shared_state(&groups[group].told) : 0;
         const bool is_prefix = end != 0;
         const uint32_t prefixes = __ballot_sync(CSZ_ALL, is_prefix),
@@ -62,8 +69,7 @@ CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_
         sum += state_words(near) + state_words(far);
         if (lane <= stop) sum += group_words(is_prefix ? end : told);
         if (prefixes) return csz_warp_sum_u64(sum);
-        is_first = false;
-        group -= 32;
+        ngroups += 32;
     }
 }
 
@@ -77,14 +83,49 @@ CSZ_DEVICE uint32_t group_ntiles_of(uint32_t group, uint32_t ntiles) {
     return min(ntiles - group * CSZ_INDEX_GROUP, (uint32_t)CSZ_INDEX_GROUP);
 }
 
-/* Bits of the sizes of a group, all of which are published. */
-CSZ_DEVICE uint32_t group_width_of(const unsigned long long *states, uint32_t group, uint32_t ntiles) {
-    uint32_t seen = 0;
-#pragma unroll 4
-    for (uint32_t i = 0; i < group_ntiles_of(group, ntiles); i++)
-        seen |= state_words(state_await(states + group * CSZ_INDEX_GROUP + i));
-    return seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0;
-}
+/*
+ * Sizes of the tiles of several groups, all of which are published, as a warp reads them: two of each lane's,
+ * of all groups at the same time, since others wait for what is made of them.
+ */
+struct group_sizes {
+    enum { GROUPS = 8 };
+    uint32_t of[GROUPS][2];
+
+    __device__ __forceinline__ group_sizes(const unsigned long long *states, uint32_t first,
+                                           uint32_t ntiles) {
+        unsigned long long state[GROUPS][2];
+        const uint32_t from = first * CSZ_INDEX_GROUP + (threadIdx.x & 31);
+#pragma unroll
+        for (uint32_t k = 0; k < 2 * GROUPS; k++)
+            state[k / 2][k % 2] =
+                from + 32 * k < ntiles ? csz_load_shared_state(states + from + 32 * k) : STATE_OWN;
+#pragma unroll
+        for (uint32_t k = 0; k < 2 * GROUPS; k++) {
+            if (state[k / 2][k % 2] == 0) state[k / 2][k % 2] = state_await(states + from + 32 * k);
+            of[k / 2][k % 2] = state_words(state[k / 2][k % 2]);
+        }
+    }
+    /* Bits of the sizes of group k. */
+    __device__ __forceinline__ uint32_t width(uint32_t k) const {
+        const uint32_t seen = __reduce_or_sync(CSZ_ALL, of[k][0] | of[k][1]);
+        return seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0;
+    }
+    /* Word number `lane` of the n packed sizes of group k. */
+    __device__ __forceinline__ uint32_t packed(uint32_t k, uint32_t n, uint32_t width) const {
+        const uint32_t begin = 32 * (threadIdx.x & 31), first = begin / width;
+        uint32_t word = 0;
+#pragma unroll 1
+        for (uint32_t i = 0; i < 32 / width + 2; i++) {
+            const uint32_t tile = first + i, low = __shfl_sync(CSZ_ALL, of[k][0], (int)(tile & 31)),
+                           high = __shfl_sync(CSZ_ALL, of[k][1], (int)(tile & 31));
+            /* the size's lowest bit is to be bit number `at` of the word; of later words it is below 0 */
+            const int at = (int)(begin + 32 - width) - (int)(tile * width);
+            const uint32_t size = tile < 32 ? low : high;
+            if (tile < n && at > -32) word |= at >= 0 ? size << at : size >> -at;
+        }
+        return word;
+    }
+};
 
 /* Where the frame begins, once the one before it is placed.  One thread. */
 template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job, const packed_frame &f) {
@@ -131,9 +172,16 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     if (threadIdx.x == 0) sh.index_nwords = 0;
     __syncthreads();
     uint32_t n = 0;
-    for (uint32_t g = threadIdx.x; g < ngroups; g += CSZ_TILE_THREADS)
-        n += csz_packed_nwords(group_ntiles_of(g, f.ntiles), group_width_of(states, g, f.ntiles));
-    n = csz_warp_add(n);
+#pragma unroll 1
+    for (uint32_t g = threadIdx.x / 32 * group_sizes::GROUPS; g < ngroups;
+         g += CSZ_TILE_WARPS * group_sizes::GROUPS) {
+        const group_sizes sizes(states, g, f.ntiles);
+#pragma unroll
+        for (uint32_t k = 0; k < group_sizes::GROUPS; k++) {
+            const uint32_t width = sizes.width(k);
+            if (g + k < ngroups) n += csz_packed_nwords(group_ntiles_of(g + k, f.ntiles), width);
+        }
+    }
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.index_nwords, n);
     __syncthreads();
     const uint64_t end =
@@ -207,9 +255,18 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
         put(start + 9 + i, 9 + i, __ldcg(&job.work.section[f.number][i]));
 #pragma unroll 1
     for (uint32_t from = 0; from < ngroups; from += CSZ_TILE_THREADS) {
-        const uint32_t g = from + t, width = g < ngroups ? group_width_of(states, g, f.ntiles) : 0,
-                       n = g < ngroups ? group_ntiles_of(g, f.ntiles) : 0,
-                       nwords = csz_packed_nwords(n, width);
+        const uint32_t g = from + t, n = g < ngroups ? group_ntiles_of(g, f.ntiles) : 0, lane = t & 31;
+        uint32_t width = 0;
+#pragma unroll 1
+        for (uint32_t k = 0; k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
+            const group_sizes sizes(states, g - lane + k, f.ntiles);
+#pragma unroll
+            for (uint32_t i = 0; i < group_sizes::GROUPS; i++) {
+                const uint32_t w = sizes.width(i);
+                if (lane == k + i) width = w;
+            }
+        }
+        const uint32_t nwords = csz_packed_nwords(n, width);
         const uint32_t upto = csz_warp_scan(nwords);
         if ((t & 31) == 31) sh.sparse_count[t >> 5] = upto;
         __syncthreads();
@@ -233,17 +290,19 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
         if (g < ngroups && (g & 3) == 0)
             put(index + 3 * ngroups + g / 4, payload + 3 * ngroups + g / 4, widths);
         at += index_fixed_nwords(ngroups);
-        uint64_t bits = 0;
-        uint32_t nbits = 0;
-        for (uint32_t i = 0; i < n && width; i++) {
-            bits = bits << width | state_words(state_await(states + g * CSZ_INDEX_GROUP + i));
-            nbits += width;
-            if (nbits < 32) continue;
-            nbits -= 32;
-            put(index + at, payload + at, (uint32_t)(bits >> nbits));
-            at++;
+#pragma unroll 1
+        for (uint32_t k = 0; k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
+            const group_sizes sizes(states, g - lane + k, f.ntiles);
+#pragma unroll
+            for (uint32_t i = 0; i < group_sizes::GROUPS; i++) {
+                const int of = (int)(k + i);
+                const uint32_t n_of = __shfl_sync(CSZ_ALL, n, of), width_of = __shfl_sync(CSZ_ALL, width, of),
+                               at_of = __shfl_sync(CSZ_ALL, at, of) + lane;
+                if (width_of == 0) continue;
+                const uint32_t word = sizes.packed(i, n_of, width_of);
+                if (lane < csz_packed_nwords(n_of, width_of)) put(index + at_of, payload + at_of, word);
+            }
         }
-        if (nbits) put(index + at, payload + at, (uint32_t)(bits << (32 - nbits)));
         __syncthreads();
         if (t == 0) sh.index_nwords += in_round;
         __syncthreads();
@@ -309,33 +368,34 @@ CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out
 
 /*
  * A record of the frame whose size is published to its place; 0: that is not known yet, unless it must be.
- * word(i): of its `staged` words; far_at: see packed_encode_shared.  Begins with a barrier, and has others.
+ * word(i): of its `staged` words; far_at: see packed_encode_shared.  turn: 0 and 1 alternate between calls,
+ * so that what a call has found stays until all threads have read it.  Behind a barrier; has some.
  */
 template <typename V, typename Word>
 CSZ_DEVICE bool record_place(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t tile,
-                             uint32_t words, uint32_t far_at, bool must, const Word &word) {
+                             uint32_t words, uint32_t far_at, bool must, uint32_t turn, const Word &word) {
     const packed_frame &f = sh.frame;
     const uint32_t t = threadIdx.x;
     unsigned long long *states = job.work.tile_state + f.first;
-    __syncthreads();
     if (t < 32) {
         csz_group_state *groups = job.work.packed.group_state + csz_group_at(f.first, f.number);
         const uint64_t before = packed_lookback(states, groups, tile, must);
         if (t == 0) {
-            sh.is_ready = before != LOOK_AGAIN;
-            if (sh.is_ready) {
+            const bool is_ready = before != LOOK_AGAIN;
+            sh.before[turn] = is_ready ? (uint32_t)before : ~0u;
+            if (is_ready) {
                 csz_tell_state(states + tile, tile_state_of(STATE_PREFIX, words, before + words));
                 if (tile % CSZ_INDEX_GROUP == CSZ_INDEX_GROUP - 1)
                     csz_tell_state(&groups[tile / CSZ_INDEX_GROUP].end, STATE_PREFIX | (before + words));
-                sh.before = (uint32_t)before;
                 if (!sh.has_start) sh.start = packed_start(job, f);
                 sh.has_start = 1;
             }
         }
     }
     __syncthreads();
-    if (!sh.is_ready) return false;
-    const uint64_t before = sh.before, at = sh.start + payload_at(sh.section_nwords) + before,
+    const uint64_t before = sh.before[turn];
+    if (before == ~0u) return false;
+    const uint64_t at = sh.start + payload_at(sh.section_nwords) + before,
                    out_end = job.work.place[f.field].end;
     if (tile == f.ntiles - 1) packed_frame_end(sh, job, before + words);
     if (words == 0) return true;
@@ -360,7 +420,8 @@ template <typename V>
 CSZ_DEVICE bool waiting_place(packed_encode_shared<V> &sh, const packed_job<V> &job, waiting_line *line,
                               bool must) {
     const waiting_record r = sh.records[line->first];
-    if (!record_place(sh, job, r.tile, r.nwords, 0, must, [&](uint32_t i) {
+    line->turn ^= 1;
+    if (!record_place(sh, job, r.tile, r.nwords, 0, must, line->turn, [&](uint32_t i) {
             return sh.waiting[r.at + i < WAITING_NWORDS ? r.at + i : r.at + i - WAITING_NWORDS];
         }))
         return false;
@@ -420,7 +481,8 @@ CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &j
                          is_long || line->n == WAITING_MAX || line->nwords + words > WAITING_NWORDS)) {
     }
     if (is_long) {
-        record_place(sh, job, tile, words, from_slot ? 0 : sh.far_at, true,
+        line->turn ^= 1;
+        record_place(sh, job, tile, words, from_slot ? 0 : sh.far_at, true, line->turn,
                      [&](uint32_t i) { return from_slot ? __ldcg(stage + i) : stage[i]; });
         return;
     }

@@ -167,7 +167,10 @@ CSZ_COLD bool careful_tile_quantize(packed_shared<V> &shared, V *at, bool stores
     return true;
 }
 
-/* The same by the fast form, a whole tile; 0: nothing is done, since it is not tame. */
+/*
+ * The same by the fast form, a whole tile; 0: nothing is done, since it is not tame, or the quick rule leaves
+ * a value undecided.
+ */
 template <typename V, int RANK>
 CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
     typedef fast_tile<V, RANK> tile;
@@ -176,13 +179,16 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
     const uint32_t t = csz_thread();
     fast_load<V, RANK>(t, v, sh.tile);
     quick_quantize<V, RANK> code(t, sh);
-    fast_park_known<V, RANK>(t, sh);
     const bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
     if (__syncthreads_or(!is_tame)) return false;
     tile::template restore<true>(t, fast, sh.cases, sh.tile.place, v, code);
     value_hash_add(sh,
                    code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return tile::code(t, i); }));
-    if (__syncthreads_or(code.has_failed)) {
+    if (code.nearest == 0) atomicOr(&sh.has_doubt, 1u);
+    if (__syncthreads_or(code.least == 0)) {
+        if (sh.has_doubt) return false;
+        if (code.least == 0) code.refuse(t, sh);
+        __syncthreads();
         exceptions_count(sh);
         if (t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
     }
@@ -203,7 +209,7 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
     const uint32_t t = threadIdx.x;
     sh.predict.exceptions[t] = 0;
     if (t == 0) {
-        sh.predict.klass = sh.predict.is_fill = sh.is_raw = sh.nspecial = sh.value_hash = 0;
+        sh.predict.klass = sh.predict.is_fill = sh.is_raw = sh.nspecial = sh.value_hash = sh.has_doubt = 0;
         sh.predict.order = CSZ_ORDER_FULL;
         sh.predict.reference.base = 0;
     }

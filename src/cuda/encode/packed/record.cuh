@@ -20,6 +20,7 @@ struct waiting_record {
 /* The records that wait: where the first of `records` and the first free word are; all threads know it. */
 struct waiting_line {
     uint32_t first, n, free_at, nwords;
+    uint32_t turn; /* see record_place */
 };
 
 template <typename V> struct packed_encode_shared : packed_shared<V> {
@@ -40,8 +41,8 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
     uint32_t has_start;    /* start is the frame's */
     uint32_t waiting[WAITING_NWORDS];
     waiting_record records[WAITING_MAX];
-    uint32_t before;   /* words of the frame's payload before the record */
-    uint32_t is_ready; /* that is known */
+    uint32_t
+        before[2]; /* words of the frame's payload before the record; ~0: not known yet; see record_place */
     uint32_t claimed;  /* index of the tile to work on, */
     uint32_t made_for; /* and of that which `tile` is */
     uint32_t section_nwords;

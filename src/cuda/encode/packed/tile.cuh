@@ -76,6 +76,7 @@ template <typename V> struct packed_shared {
     uint32_t is_raw;     /* too few values have a code for a record to be worth it */
     uint32_t nsingle, first_nan;
     uint32_t is_doubtful; /* many values of the last tile were exceptions */
+    uint32_t has_doubt;   /* see quick_quantize */
 };
 
 /* What a tile's values take while it is predicted, in either form. */
