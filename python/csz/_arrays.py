@@ -209,6 +209,12 @@ def as_numpy(x: Any) -> np.ndarray[Any, Any]:
         raise _errors.ArgumentError(f"NumPy makes no array of this {type(x).__name__}: {error}") from None
 
 
+def in_parts(x: Any) -> Any:
+    """x itself where its parts can be read as NumPy's, as those of h5py and zarr can; else as an array.
+    PyTorch's tensors have a dtype of their own."""
+    return x if hasattr(x, "shape") and isinstance(getattr(x, "dtype", None), np.dtype) else as_numpy(x)
+
+
 def view_field(x: Any, fill: float | None = None) -> View:
     """A field to read, in the machine's byte order; masked values become the fill value, or NaN where there
     is none."""

@@ -29,7 +29,7 @@ def range_of(data: Any, fill: float | None, look: Callable[[Any, int], None] | N
         task = dask.delayed(_range_of_block)  # type: ignore[attr-defined]
         ranges = dask.compute(*(task(block, fill) for block in data.to_delayed().ravel()))  # type: ignore[attr-defined,no-untyped-call]
     else:
-        data = data if hasattr(data, "shape") and hasattr(data, "dtype") else _arrays.as_numpy(data)
+        data = _arrays.in_parts(data)
         ranges = tuple(_ranges_of_rows(data, fill, look)) if data.shape else (_range_of_block(data[()], fill),)
     low, high = min((r[0] for r in ranges), default=math.inf), max((r[1] for r in ranges), default=-math.inf)
     return (low, high) if low <= high else None

@@ -151,8 +151,16 @@ class RoundTrip(unittest.TestCase):
             def __dlpack_device__(self):
                 return self.held.__dlpack_device__()
 
+        class Tensor(OnlyDLPack):  # its dtype is not NumPy's, as PyTorch's is not
+            dtype = "of another library"
+
+            def __init__(self, held):
+                super().__init__(held)
+                self.shape = held.shape
+
         field = smooth((20, 30))
         self.assertEqual(csz.compress(OnlyDLPack(field), abs=1e-3), csz.compress(field, abs=1e-3))
+        self.assertEqual(csz.compress(Tensor(field), abs=1e-3), csz.compress(field, abs=1e-3))
 
     @needs("torch")
     def test_torch_on_the_host(self):
