@@ -53,7 +53,7 @@ if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
         add_executable(tsan_concurrency tests/api/test_concurrency.c ${helper_sources} ${core_sources} ${tile_sources}
                        ${interface_sources})
         target_include_directories(tsan_concurrency PRIVATE include src tests/support)
-        target_compile_definitions(tsan_concurrency PRIVATE CSZ_TESTS_DIR="${tests_dir}")
+        target_compile_definitions(tsan_concurrency PRIVATE CSZ_TESTS_DIR="${tests_dir}" CSZ_SANITIZED)
         target_compile_options(tsan_concurrency PRIVATE -fsanitize=thread -O1)
         target_link_options(tsan_concurrency PRIVATE -fsanitize=thread)
         target_link_libraries(tsan_concurrency PRIVATE Cmocka::Cmocka Threads::Threads m)

@@ -349,7 +349,7 @@ static double innocent(int kind, uint64_t i, rng *r) {
 static void nothing_else_is_suspected(void **state) {
     (void)state;
     for (int kind = 0; kind < 20; kind++)
-        for (int type = CSZ_F32; type <= CSZ_F64; type++) {
+        for (int type = kind % 2 * EVERY_OTHER; type <= CSZ_F64; type += 1 + EVERY_OTHER) {
             rng r = rng_make(77 + (uint64_t)kind);
             test_field s = sample_make(field_2d((csz_type)type, NY, NX), ZEROS, 1);
             for (uint64_t i = 0; i < N; i++) store_at(s.data, (csz_type)type, i, innocent(kind, i, &r));

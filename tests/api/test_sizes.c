@@ -54,7 +54,7 @@ static void hopeless_fields_stay_within_the_bound(void **state) {
                                 field_3d(CSZ_F32, 2, 3000, 2), field_4d(CSZ_F32, 3, 7, 19, 37)};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
-            for (int type = 0; type < 2; type++) {
+            for (int type = (int)(k + f) % 2 * EVERY_OTHER; type < 2; type += 1 + EVERY_OTHER) {
                 csz_field field = shapes[f];
                 field.type = (csz_type)type;
                 test_field s = sample_make(field, kinds[k], f);

@@ -45,7 +45,7 @@ static void every_type_rank_and_character_comes_back(void **state) {
                                 field_2d(CSZ_F32, 2, 9001)};
     const double bounds[] = {1e-1, 1e-3, 1e-6};
     for (int kind = 0; kind < CHARACTERS; kind++) {
-        for (int k = 0; k < 5; k++) {
+        for (int k = kind / 2 % 2 * EVERY_OTHER; k < 5; k += 1 + EVERY_OTHER) {
             csz_field field = shapes[k];
             field.type = (csz_type)((k + kind) & 1);
             test_field s = sample_make(field, (character)kind, 7);
