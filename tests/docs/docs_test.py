@@ -324,6 +324,7 @@ def set_up(work):
         (commands / name).symlink_to(source / "tests/docs" / name)
     environment = {"PATH": f"{commands}:{os.environ['PATH']}", "LC_ALL": "C", "TMPDIR": str(work), "PYTHONPATH": str(source / "python"),
                    "CSZ_LIBRARY": str(build / "libcsz.so"), "PYTHONPYCACHEPREFIX": str(build / "python/pycache"),
+                   "MPLCONFIGDIR": str(build / "python/matplotlib"),
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                    "OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}  # fmt: skip

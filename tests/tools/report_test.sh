@@ -16,5 +16,6 @@ fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_report_test.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
-MPLCONFIGDIR=$work PYTHONPYCACHEPREFIX=$build/python/pycache "$python" \
+mkdir -p "$build/python/matplotlib" # keeps its list of fonts, which takes seconds to make
+MPLCONFIGDIR=$build/python/matplotlib PYTHONPYCACHEPREFIX=$build/python/pycache "$python" \
     "$here/report_test.py" "$here/../../tools/csz-report"
