@@ -11,8 +11,8 @@ tests=$(realpath "$(dirname "$0")/../../tests") || exit 2
 # shellcheck source=ranks.sh
 . "$(dirname "$0")/ranks.sh"
 
-several="1 2 3 5" predictors="pyramid auto" waves="1 2 4" on_gpu="1 2 3" kills="5 60 150 300"
-grids=("1" "2" "4 --grid 2x2x1" "4 --grid 1x1x4" "3 --grid 1x3x1")
+several="1 2 5" predictors="pyramid auto" waves="1 2 4" on_gpu="1 2 3" kills="5 60 150 300"
+grids=("1" "2 --grid 1x1x2" "4 --grid 2x2x1" "3 --grid 1x3x1")
 if [[ -n ${CSZ_TEST_QUICK:-} ]]; then
     several=3 predictors=auto waves=2 on_gpu=2 kills=60
     grids=("4 --grid 2x2x1")

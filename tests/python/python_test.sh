@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the
-# CPU and at -O0: what takes minutes tells nothing more), installs it into the environment of
-# python_environment.sh and runs python/tests there; then the tests of arrays once more against LIBCSZ as the
-# project built it, and where that has the CUDA backend, a wheel around it, which must work on machines
-# without a GPU.  Tests that need a package which is not there say so; without NumPy exit 77.
+# CPU, at -O0 and for one instruction set: what takes minutes tells nothing more), installs it into the
+# environment of python_environment.sh and runs python/tests there; then the tests of arrays once more against
+# LIBCSZ as the project built it, and where that has the CUDA backend, a wheel around it, which must work on
+# machines without a GPU.  Tests that need a package which is not there say so; without NumPy exit 77.
 set -u
 command=$1
 library=$2
@@ -31,7 +31,7 @@ if "$python" -c 'import sys, setuptools; sys.exit(int(setuptools.__version__.spl
     rm -rf "$work/sdist"
     if ! { (cd "$source" && CSZ_PYTHON_BUILD=$work/sdist "$python" setup.py -q sdist -d "$work/sdist") &&
         tar -xzf "$work"/sdist/csz-*.tar.gz -C "$work/sdist" && mv "$work"/sdist/csz-*/ "$work/sdist/source" &&
-        CMAKE_ARGS="-DCSZ_CUDA=OFF -DCMAKE_C_FLAGS_RELEASE=-O0" CSZ_PYTHON_BUILD=$work/build "$python" -m pip wheel --no-build-isolation --no-deps \
+        CMAKE_ARGS="-DCSZ_CUDA=OFF -DCMAKE_C_FLAGS_RELEASE=-O0 -DCSZ_CPU_DISPATCH=OFF" CSZ_PYTHON_BUILD=$work/build "$python" -m pip wheel --no-build-isolation --no-deps \
             -w "$work/wheels" "$work/sdist/source"; } >"$work/wheel.log" 2>&1; then
         tail -n 40 "$work/wheel.log"
         echo "the wheel could not be built"
