@@ -97,10 +97,10 @@ static void pyramids_on_a_stream_are_the_cpus(void **state) {
             csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
             o.has_fill = kinds[k] == MISSING;
             o.fill = fill_value;
-            o.predictor = CSZ_PREDICTOR_PYRAMID;
-            check_both_ways(&s, &o);
-            o.predictor = CSZ_PREDICTOR_AUTO;
-            check_both_ways(&s, &o);
+            for (int i = (int)(f + (size_t)k) % 2 * EVERY_OTHER; i < 2; i += 1 + EVERY_OTHER) {
+                o.predictor = i ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID;
+                check_both_ways(&s, &o);
+            }
             sample_free(&s);
         }
     }
