@@ -91,6 +91,7 @@ for kind in shared static; do
     holds "find_package, $kind: configure" cmake -S examples -B "by-cmake-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DCSZ_LINK=$kind \
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES=80-virtual
     # all of them against the shared one: the project links its own copies statically
+    # shellcheck disable=SC2046 # two words or none
     holds "find_package, $kind: build" cmake --build "by-cmake-$kind" $([ $kind = shared ] || echo --target compress_file)
     holds "find_package, $kind: run" "./by-cmake-$kind/compress_file" "$kind.csz"
     holds "the command tests what it wrote" "$prefix/bin/csz" test "$kind.csz"
