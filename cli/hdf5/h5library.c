@@ -84,6 +84,19 @@ H5_index_t cli_h5_attribute_order(hid_t object) {
     return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
+static herr_t pass_by(hid_t object, const char *name, const H5A_info_t *info, void *data) {
+    (void)object, (void)name, (void)info, (void)data;
+    return 0;
+}
+
+int cli_h5_check_attributes(hid_t object, const char *path, const char *instead) {
+    if (cli_h5.H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_by, NULL) >= 0) return CLI_DONE;
+    return cli_fail(
+        "the attributes of %s cannot be read by HDF5 %u.%u.%u: a newer version wrote them, or they "
+        "are damaged; write the file in an older format, such as h5py's libver='earliest', %s",
+        path, cli_h5.major, cli_h5.minor, cli_h5.release, instead);
+}
+
 int cli_h5_locate(cli_h5_location *at, const char *path) {
     size_t nchars = cli_h5_file_nchars(path);
     memset(at, 0, sizeof *at);

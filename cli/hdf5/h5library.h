@@ -104,6 +104,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5free_memory)                    \
     X(H5Aopen)                          \
     X(H5Aopen_by_idx)                   \
+    X(H5Aiterate2)                      \
     X(H5Aget_name)                      \
     X(H5Aget_space)                     \
     X(H5Aget_type)                      \
@@ -156,6 +157,12 @@ void cli_h5_release(hid_t id);
 
 /* The order in which an object's attributes were made, where that is known; else of their names. */
 H5_index_t cli_h5_attribute_order(hid_t object);
+
+/*
+ * Refuses an object with an attribute that HDF5 cannot read, as a newer version wrote it or it is damaged:
+ * such an attribute hides all others, too.  instead: what to do, besides copying the file again.
+ */
+int cli_h5_check_attributes(hid_t object, const char *path, const char *instead);
 
 /* ---- h5read.c ---- */
 

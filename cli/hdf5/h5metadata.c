@@ -255,7 +255,8 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
     status = cli_h5_load(path);
     if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
     if (status == CLI_DONE && at.dataset) dataset = cli_h5.H5Oopen(file, at.dataset, H5P_DEFAULT);
-    if (dataset >= 0) {
+    if (dataset >= 0) status = cli_h5_check_attributes(dataset, path, "or give --no-metadata");
+    if (dataset >= 0 && status == CLI_DONE) {
         const char *name = last_part(at.dataset);
         add(g, CSZ_ROLE_NAME, CSZ_ATTRIBUTE_TEXT, strdup(""), strdup(name), strlen(name));
         add_dims(g, dataset);

@@ -435,6 +435,8 @@ int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const c
     const char *of = at->fill_of ? at->fill_of : "", *is = at->fill_of ? "=" : "";
     fill_found found = FILL_ABSENT;
     double fill = 0, other;
+    const int status = cli_h5_check_attributes(dataset, at->path, "or give --fill");
+    if (status != CLI_DONE) return status;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && found == FILL_ABSENT; i++) {
         found = read_fill_attribute(&fill, dataset, names[i]);
         if (found == FILL_UNUSABLE)

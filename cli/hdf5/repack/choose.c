@@ -182,7 +182,9 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
 
 /* From 64 KiB on; name and type take some of it. */
 enum { LARGE_NBYTES = 64000 };
-void repack_note_large_attributes(repacking *p, hid_t object) {
+int repack_look_at_attributes(repacking *p, hid_t object, const char *path) {
+    const int status = cli_h5_check_attributes(object, path, "or copy it again from its source");
+    if (status != CLI_DONE) return status;
     for (hsize_t i = 0; !p->has_large_attributes; i++) {
         hid_t attribute =
             cli_h5.H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
@@ -195,6 +197,7 @@ void repack_note_large_attributes(repacking *p, hid_t object) {
         cli_h5_release(type);
         cli_h5_release(attribute);
     }
+    return CLI_DONE;
 }
 
 int repack_list_link(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
@@ -206,8 +209,9 @@ int repack_list_link(repacking *p, hid_t group, const char *group_path, const ch
     char *path = repack_join(group_path, name);
     if (!path) return repack_fail_memory();
     const H5I_type_t kind = cli_h5.H5Iget_type(object);
-    repack_note_large_attributes(p, object);
-    if (!repack_is_new_object(&status, p, object, path) || (kind != H5I_GROUP && kind != H5I_DATASET)) {
+    status = repack_look_at_attributes(p, object, path);
+    if (status != CLI_DONE || !repack_is_new_object(&status, p, object, path) ||
+        (kind != H5I_GROUP && kind != H5I_DATASET)) {
         free(path);
         return status;
     }

@@ -28,8 +28,8 @@ static int run(repacking *p) {
     int status = root >= 0 && cli_h5.H5Rcreate(&address, root, ".", H5R_OBJECT, -1) >= 0
                      ? repack_add_object(p, address, "/")
                      : repack_fail_read(p, "/");
+    if (status == CLI_DONE) status = repack_look_at_attributes(p, root, "/");
     if (status == CLI_DONE) status = repack_add_mentions(p, root, "/");
-    repack_note_large_attributes(p, root);
     if (status == CLI_DONE) status = repack_walk_links(p, root, "/", repack_list_link);
     cli_h5_release(root);
     repack_forget_objects(p);

@@ -69,7 +69,8 @@ void repack_forget_objects(repacking *p);
 int repack_list_link(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
                      size_t value_nbytes, hid_t object);
 int repack_add_mentions(repacking *p, hid_t object, const char *group);
-void repack_note_large_attributes(repacking *p, hid_t object);
+/* Refuses what cannot be copied, and notes what is large. */
+int repack_look_at_attributes(repacking *p, hid_t object, const char *path);
 int repack_choose(repacking *p);
 /* Whether a dataset's values are in other datasets or other files. */
 int repack_has_values_elsewhere(hid_t dcpl);
