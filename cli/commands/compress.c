@@ -372,7 +372,7 @@ static void note_target(const compression *c, const csz_info *info) {
                  "lost; ask for "
                  "less, or try -p auto",
                  name, t->bound, 100 * t->bound / width);
-    else if (!t->is_close && t->bound == 0)
+    if (!t->is_close && t->bound == 0)
         cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
                  ratio);
     else if (!t->is_close)

@@ -192,8 +192,8 @@ static void targets_within_reach_of_exact_archives_are_exact(void **state) {
     sample_free(&s);
 }
 
-/* Denormals have no bound that makes them smaller, but their few bits do. */
-static void where_no_bound_reaches_a_target_the_exact_archive_may(void **state) {
+/* Denormals have bounds that make them all 0 and none that is tighter, but their few bits are cheap. */
+static void denormals_reach_targets_by_an_exact_archive_or_as_zeros(void **state) {
     (void)state;
     test_field s = sample_make(field_2d(CSZ_F32, 200, 250), SMOOTH, 5);
     for (uint64_t i = 0; i < s.n; i++) ((float *)s.data)[i] *= 1e-44f;
@@ -204,6 +204,10 @@ static void where_no_bound_reaches_a_target_the_exact_archive_may(void **state) 
     archive a = archive_make(&s, &o);
     assert_true(last_target().bound == 0 && last_target().is_reached);
     assert_is_that_of_its_bound(&a, &s, o);
+    archive_free(&a);
+    o.bound = 1.1 * most;
+    a = archive_make(&s, &o);
+    assert_true(last_target().bound == 0x1p-126 && last_target().is_reached);
     archive_free(&a);
     sample_free(&s);
 }
@@ -338,7 +342,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_reached_is_said),
         cmocka_unit_test(easy_targets_have_the_tightest_bound),
         cmocka_unit_test(targets_within_reach_of_exact_archives_are_exact),
-        cmocka_unit_test(where_no_bound_reaches_a_target_the_exact_archive_may),
+        cmocka_unit_test(denormals_reach_targets_by_an_exact_archive_or_as_zeros),
         cmocka_unit_test(targets_of_fields_of_many_decades_are_reached),
         cmocka_unit_test(analysis_predicts_exact_archives),
         cmocka_unit_test(a_buffer_of_the_size_wanted_is_enough),

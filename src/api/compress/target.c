@@ -17,8 +17,8 @@
 #include "csz_analyze.h"
 
 enum {
-    OCTAVE = 256, /* numbers of bounds for each doubling */
-    LEAST_F32 = -150 * OCTAVE,
+    OCTAVE = 256,              /* numbers of bounds for each doubling */
+    LEAST_F32 = -126 * OCTAVE, /* a tighter one keeps every bit, see core/quantum.h */
     LEAST_F64 = -1000 * OCTAVE,
     LEAST_STEP = 16,     /* while one side is unknown */
     MOST_OCTAVES = 16,   /* the same */
@@ -113,7 +113,7 @@ csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t n
     if (range->has_values && !(range->min >= -largest && range->max <= largest && range->min <= range->max))
         return CSZ_ERROR_ARGUMENT;
     if (range->has_values) {
-        /* most: all values may become one; least: below the distance of any two values */
+        /* most: all values may become one */
         const double width = csz_range_floor(range->min, range->max);
         const double low = range->min < 0 ? -range->min : range->min,
                      high = range->max < 0 ? -range->max : range->max, magnitude = low > high ? low : high;
