@@ -20,7 +20,10 @@ ROLE_ATTRIBUTE, ROLE_NAME, ROLE_DIMS = 0, 1, 2
 def _text(what: str, value: Any) -> bytes:
     if not isinstance(value, str):
         raise _errors.ArgumentError(f"{what} is text, not {value!r}")
-    return value.encode("utf-8", "surrogateescape")
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise _errors.ArgumentError(f"{what} holds half of a surrogate pair, which is no text: {value!r}") from None
 
 
 def _strings(what: str, values: Sequence[Any]) -> bytes:

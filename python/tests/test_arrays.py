@@ -556,9 +556,12 @@ class Metadata(unittest.TestCase):
         for given in (
             {"attrs": {"": 1}}, {"dims": ("x",)}, {"dims": "yx"}, {"attrs": {"a": {}}}, {"attrs": {"a": "x" * 2**20}}, {"name": 3},
             {"attrs": {"x" * 2000: 1}}, {"attrs": {3: 1}}, {"attrs": {"a": np.zeros((2, 2))}}, {"attrs": {"a": ["x\0"]}},
+            {"name": "\ud800"}, {"attrs": {"a": "\ud800"}}, {"attrs": {"\ud800": 1}},
         ):  # fmt: skip
             with self.subTest(given):
                 self.assertRaises(csz.ArgumentError, csz.compress, np.zeros((3, 4)), abs=1, **given)
+        for n in (2**20, 2**21):
+            self.assertRaisesRegex(csz.ArgumentError, "more than 1 MiB", csz.compress, np.zeros(3), abs=1, attrs={"a": "x" * n})
 
 
 class Targets(unittest.TestCase):

@@ -54,6 +54,7 @@ csz_status csz_metadata_write(void *section, size_t capacity, size_t *nbytes, co
     if (!nbytes || !attributes || n == 0 || n > CSZ_METADATA_MAX_N) return CSZ_ERROR_ARGUMENT;
     uint64_t total = HEAD_NBYTES;
     for (size_t i = 0; i < n; i++) {
+        if (attributes[i].nbytes > CSZ_METADATA_MAX_NBYTES) return CSZ_ERROR_LIMIT;
         if (!is_sound(&attributes[i])) return CSZ_ERROR_ARGUMENT;
         for (size_t k = 0; k < i; k++)
             if (is_same_entry(&attributes[i], &attributes[k])) return CSZ_ERROR_ARGUMENT;
