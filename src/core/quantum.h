@@ -45,8 +45,8 @@ typedef struct csz_quantizer_f64 {
 
 /*
  * Limits: step and 1 / step must be normal numbers, so E lies in 2^-126 .. 2^125.  A bound below that is
- * zero, which makes every value but +0 an exception; one above is lowered, which keeps it.  A fill value of
- * -0.0 stays an exception, whatever zeros are.
+ * zero, which makes every value but +0 an exception; one above is lowered, which keeps it.  Beside a fill
+ * value of 0 or -0.0 zeros keep their signs: one of them is missing, and the other is not.
  */
 CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint64_t fill_bits,
                                                 int unsigned_zeros) {
@@ -59,7 +59,8 @@ CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint
     q.inverse = e > 0.0f ? 1.0f / q.step : 0.0f;
     q.has_fill = has_fill;
     q.fill = (uint32_t)fill_bits;
-    q.kept_zero = unsigned_zeros && !(has_fill && q.fill == CSZ_MINUS_ZERO_F32) ? ~0u : CSZ_MINUS_ZERO_F32;
+    const int is_zero_fill = has_fill && (q.fill & ~CSZ_MINUS_ZERO_F32) == 0;
+    q.kept_zero = unsigned_zeros && !is_zero_fill ? ~0u : CSZ_MINUS_ZERO_F32;
     return q;
 }
 
@@ -73,7 +74,8 @@ CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint
     q.inverse = e > 0.0 ? 1.0 / q.step : 0.0;
     q.has_fill = has_fill;
     q.fill = fill_bits;
-    q.kept_zero = unsigned_zeros && !(has_fill && q.fill == CSZ_MINUS_ZERO_F64) ? ~0ull : CSZ_MINUS_ZERO_F64;
+    const int is_zero_fill = has_fill && (q.fill & ~CSZ_MINUS_ZERO_F64) == 0;
+    q.kept_zero = unsigned_zeros && !is_zero_fill ? ~0ull : CSZ_MINUS_ZERO_F64;
     return q;
 }
 

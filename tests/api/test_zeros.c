@@ -103,7 +103,7 @@ static void other_specials_come_back(void **state) {
     }
 }
 
-/* -0.0 as the fill value is kept as if zeros had signs; where 0 is, no -0.0 becomes it. */
+/* Beside a fill value of 0 or -0.0 the archive is the one of zeros with signs. */
 static void fill_values_keep_their_sign(void **state) {
     (void)state;
     for (int k = 0; k < 12; k += CASE_STEP) {
@@ -114,15 +114,8 @@ static void fill_values_keep_their_sign(void **state) {
         archive keeping = archive_make(&s, &o);
         o.unsigned_zeros = 1;
         archive a = assert_round_trip(&s, &o);
-        if (k & 2) {
-            assert_same_archive(&a, &keeping);
-            assert_int_equal(minus_zeros_restored(&a, &s), count_minus_zeros(s.data, &s));
-        } else {
-            void *back = restore(&a, s.nbytes);
-            for (uint64_t i = 0; i < s.n; i++)
-                assert_int_equal(bits_at(s.data, s.field.type, i) == 0, bits_at(back, s.field.type, i) == 0);
-            free(back);
-        }
+        assert_same_archive(&a, &keeping);
+        assert_int_equal(minus_zeros_restored(&a, &s), count_minus_zeros(s.data, &s));
         archive_free(&keeping);
         archive_free(&a);
         sample_free(&s);

@@ -106,7 +106,8 @@ static void pyramids_on_a_stream_are_the_cpus(void **state) {
     }
 }
 
-/* Scattered -0.0 and areas of it, in whole tiles and at edges; from the host, too. */
+/* Scattered -0.0 and areas of it, in whole tiles and at edges; from the host, and beside a fill value of 0.
+ */
 static void unsigned_zeros_are_the_cpus(void **state) {
     (void)state;
     const csz_field shapes[] = {field_3d(CSZ_F32, 17, 33, 70), field_2d(CSZ_F64, 40, 300),
@@ -132,6 +133,9 @@ static void unsigned_zeros_are_the_cpus(void **state) {
         assert_int_equal(nbytes, expected.nbytes);
         assert_memory_equal(bytes, expected.bytes, nbytes);
         free(bytes);
+        o.backend = CSZ_BACKEND_AUTO;
+        o.has_fill = 1;
+        check_both_ways(&s, &o);
         archive_free(&keeping);
         archive_free(&expected);
         sample_free(&s);
