@@ -177,6 +177,22 @@ static void print_json(const cli_repack *r) {
     cli_json_end(&json);
 }
 
+/* What a user does not expect of compressing: chunks of few values, and values that had a filter before. */
+static void note_growth(const cli_repack *r) {
+    char before[CLI_NBYTES_TEXT_NBYTES], after[CLI_NBYTES_TEXT_NBYTES];
+    for (uint64_t i = 0; i < r->nvariables; i++) {
+        const cli_repack_variable *v = &r->variables[i];
+        if (v->kept_as || v->nbytes_after <= v->nbytes_before) continue;
+        cli_note("note: %s becomes larger, %s -> %s; --skip %s leaves it as it is", v->path,
+                 cli_nbytes_text(before, (double)v->nbytes_before),
+                 cli_nbytes_text(after, (double)v->nbytes_after), v->path);
+    }
+    if (!r->arguments->dry_run && r->nbytes_out > r->nbytes_in)
+        cli_note("note: %s is larger than %s; give --skip for variables of few values or small chunks, or a "
+                 "larger bound",
+                 r->output_path, r->input_path);
+}
+
 int cli_run_repack(const cli_arguments *arguments) {
     cli_repack r = {
         .arguments = arguments, .input_path = arguments->paths[0], .output_path = arguments->paths[1]};
@@ -195,6 +211,7 @@ int cli_run_repack(const cli_arguments *arguments) {
         print_json(&r);
     else if (status == CLI_DONE && !arguments->quiet)
         print_table(&r);
+    if (status == CLI_DONE) note_growth(&r);
     for (int i = 0; i < r.nrules; i++) free(r.rules[i].name);
     for (uint64_t i = 0; i < r.nvariables; i++) free(r.variables[i].path);
     free(r.rules);

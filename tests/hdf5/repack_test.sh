@@ -209,6 +209,19 @@ for name, v in dry.items():
     assert v['prediction_error'] == 0 and v['nbytes_after'] == real[name]['nbytes_after'], (name, v, real[name])"
 done
 
+# ---- What grows --------------------------------------------------------------------------------------------
+
+cat >grows.cdl <<'CDL'
+netcdf grows { dimensions: x = 2000 ; variables: float a(x) ; a:_ChunkSizes = 1 ; float b(x) ;
+  data: a = 1, 2, 3 ; b = 4, 5, 6 ; }
+CDL
+ncgen -k nc4 -o grows.nc grows.cdl
+holds "repack of chunks of one value" "$csz" hdf5 repack grows.nc grown.nc -e 1e-3
+says "notes that they grow" '^csz: note: /a becomes larger, 8.0 kB -> [0-9.]+ kB; --skip /a leaves it as it is$' err.txt
+says "and the file" '^csz: note: grown.nc is larger than grows.nc; give --skip ' err.txt
+holds "nothing grows that is skipped" "$csz" hdf5 repack grows.nc grown.nc -f -e 1e-3 --skip a
+same_text "and no note says so" "" "$(cat err.txt)"
+
 # ---- Groups of many members, types of groups -------------------------------------------------------------
 
 {
