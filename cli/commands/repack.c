@@ -13,7 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One name has one bound or --skip, and one fill value. */
 static int add_rule(cli_repack *r, const cli_repack_rule *rule) {
+    for (int i = 0; rule->name && i < r->nrules; i++) {
+        const int is_same_kind = (r->rules[i].kind == CLI_RULE_FILL) == (rule->kind == CLI_RULE_FILL);
+        if (!is_same_kind || strcmp(r->rules[i].name, rule->name) != 0) continue;
+        const int status =
+            cli_fail_usage("%s is named twice by --var, --skip or --fill; give one of them", rule->name);
+        free(rule->name);
+        return status;
+    }
     cli_repack_rule *grown = realloc(r->rules, (size_t)(r->nrules + 1) * sizeof *grown);
     if (!grown || !rule->name) {
         if (grown) r->rules = grown;

@@ -127,6 +127,11 @@ holds "-m pwr --floor" "$csz" hdf5 repack in.nc floor.nc -m pwr -e 1e-6 --floor 
 holds "is within either" "$csz" compare in.nc:T floor.nc:T -m pwr --bound 1e-6 --floor 0.01
 refuses 1 'of its value' "and not within the share alone" "$csz" compare in.nc:T floor.nc:T -m pwr --bound 1e-6
 holds "a floor beside --var" "$csz" hdf5 repack in.nc floor.nc -f -m rel -e 1e-3 --var T=1e-6pwr --floor 0.01 -q
+for words in '--var T=1abs,T=2abs' '--var T=1abs --skip T' '--skip T,T' '--fill T=1 --fill T=2'; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 'T is named twice by' "$words" "$csz" hdf5 repack in.nc twice.nc -e 1 $words
+done
+holds "a name and a path, a bound and a fill value" "$csz" hdf5 repack in.nc --dry-run --var p=1abs,/p=2abs --fill p=-999
 refuses 2 "no variable with a bound" "a pointwise bound of 2" "$csz" hdf5 repack in.nc pwr2.nc --var T=2pwr
 holds "--unsigned-zeros, beside bounds that keep signs" "$csz" hdf5 repack in.nc zeros.nc -m rel -e 1e-3 --var T=1e-6pwr,/g/u=exact --unsigned-zeros -q
 holds "are in the words of the others" bash -c "h5dump -pH -d p zeros.nc | grep -q 'PARAMS { 2048 ' && ! h5dump -pH -d T zeros.nc | grep -q '{ 2051 '"
