@@ -779,6 +779,24 @@ refuses 1 '9 of 100 elements .*9 of them special' "verify counts special values 
 json "verify of special values" violations=10 special_violations=9 -- "$csz" verify gaps.f32 both.f32.csz --json
 refuses 1 'bytes' "verify refuses an original of another size" "$csz" verify d1.f32 d3.f32.csz
 
+# ---- Completion ---------------------------------------------------------------------------------------
+
+# completes WANTED WORD...: whether the last word, as far as it is typed, may become each word of WANTED.
+cat >completes.sh <<EOF
+. "$here/../../cli/csz-completion.bash"
+wanted=\$1; shift
+COMP_WORDS=("$csz" "\$@"); COMP_CWORD=\$#
+_csz "$csz"
+for word in \$wanted; do [[ " \${COMPREPLY[*]} " == *" \$word "* ]] || { echo "no \$word in \${COMPREPLY[*]}"; exit 1; }; done
+EOF
+holds "completion of commands" bash completes.sh 'compare compress' com
+holds "of options" bash completes.sh '-p --predictor --floor --size --unsigned-zeros -r --no-metadata -h --help' compress in.f32 -
+holds "of other commands" bash completes.sh '--level' decompress --le
+holds "of hdf5" bash completes.sh '--var --skip --dry-run --unsigned-zeros --floor' hdf5 repack --
+holds "of values" bash completes.sh 'lorenzo pyramid auto' compress -p ''
+refuses_completion() { ! bash completes.sh "$@" >/dev/null; }
+holds "and of no option that a command lacks" refuses_completion '--size' decompress --
+
 # ---- Targets ------------------------------------------------------------------------------------------
 
 json "a ratio to reach" 'bound_mode="abs"' 'input="d3.f64"' nbytes_wanted=7680 -- "$csz" compress d3.f64 -d 12x20x40 -m ratio -e 10 -o r.csz --json
