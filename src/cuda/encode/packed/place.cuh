@@ -107,8 +107,8 @@ struct group_sizes {
     }
     /* Bits of the sizes of group k. */
     __device__ __forceinline__ uint32_t width(uint32_t k) const {
-        const uint32_t seen = __reduce_or_sync(CSZ_ALL, of[k][0] | of[k][1]);
-        return seen ? (uint32_t)csz_log2_u32(seen) + 1 : 0;
+        const uint32_t largest = csz_warp_max(max(of[k][0], of[k][1]));
+        return largest ? (uint32_t)csz_log2_u32(largest) + 1 : 0;
     }
     /* Word number `lane` of the n packed sizes of group k. */
     __device__ __forceinline__ uint32_t packed(uint32_t k, uint32_t n, uint32_t width) const {
