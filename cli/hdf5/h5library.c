@@ -10,10 +10,12 @@
 #include "filter.h"
 #include "hdf5/h5file.h"
 #include "hdf5/h5path.h"
+#include "process/signals.h"
 #include "terminal/message.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,6 +108,16 @@ int cli_h5_locate(cli_h5_location *at, const char *path) {
     return at->file ? CLI_DONE : cli_fail_memory("a path", nchars);
 }
 
+void cli_h5_expect_crash(const char *file) {
+    static char line[PATH_MAX + 160];
+    snprintf(
+        line, sizeof line,
+        "csz: crashed while HDF5 read %s, or after; if h5dump crashes on it too the file is damaged: copy it "
+        "again from its source, else report this\n",
+        file);
+    cli_signals_set_crash_line(line);
+}
+
 int cli_h5_open_file(hid_t *file, const cli_h5_location *at) {
     switch (cli_h5_kind_of(at->file)) {
     case CLI_H5_KIND_HDF5: break;
@@ -119,6 +131,7 @@ int cli_h5_open_file(hid_t *file, const cli_h5_location *at) {
         return cli_fail("%s is no HDF5 or netCDF-4 file; give one%s", at->file,
                         at->dataset ? ", or a raw or .npy file without a dataset's name" : "");
     }
+    cli_h5_expect_crash(at->file);
     *file = cli_h5.H5Fopen(at->file, CLI_H5_OPEN_READ, H5P_DEFAULT);
     if (*file >= 0) return CLI_DONE;
     return cli_fail("%s cannot be opened by HDF5 %u.%u.%u: it is damaged, or another program is writing it; "

@@ -250,4 +250,10 @@ typedef struct cli_h5_location {
 int cli_h5_locate(cli_h5_location *at, const char *path);
 int cli_h5_open_file(hid_t *file, const cli_h5_location *at); /* for reading */
 
+/*
+ * HDF5 crashes on some damaged files, at once or as late as when it closes them: from now on that ends the
+ * command with a line that names this one.
+ */
+void cli_h5_expect_crash(const char *file);
+
 #endif

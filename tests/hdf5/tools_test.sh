@@ -183,6 +183,24 @@ same_text "the file keeps its permissions" 640 "$(stat -c %a real/data.h5)"
 ln -s nowhere.h5 linked/lost.h5
 refuses 1 'cannot follow the link linked/lost.h5' "a link that leads nowhere" "$csz" decompress wave.csz -o linked/lost.h5:/a
 
+# ---- A crash while a file is read, as HDF5 has with some damaged ones ----------------------------------
+
+seq 100000 400000 | head -c 1048576 >digits.f32
+holds "a text's bits into an archive" "$csz" compress digits.f32 -t f32 -d 512x512 -m exact -q -o digits.csz
+holds "and into a dataset" "$csz" decompress digits.csz -q -o digits.h5:x
+mkfifo slow
+# Its reader takes a byte, so the rest waits in the pipe, with the dataset open.
+crash_while_reading() {
+    "$csz" compress digits.h5:x -m exact -q -o - >slow &
+    local pid=$!
+    timeout 60 head -c 1 <&9 >/dev/null
+    kill -ABRT $pid
+    wait $pid
+}
+exec 9<>slow
+refuses 1 'crashed while HDF5 read digits\.h5' "a crash ends with a line that names the file" crash_while_reading
+exec 9>&-
+
 # ---- Datasets larger than the memory allowed ---------------------------------------------------------
 
 # A limit is a reason to read a frame at a time, and changes no byte; frames of four dims begin and end within

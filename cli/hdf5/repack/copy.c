@@ -375,7 +375,10 @@ int repack_write_guarded(repacking *p, const cli_output *output) {
         output->path);
     cli_signals_set_crash_line(line);
     const int status = cli_output_write_by(output, write_temporary, p);
-    cli_signals_set_crash_line(status == CLI_DONE ? NULL : "");
+    if (status == CLI_DONE)
+        cli_h5_expect_crash(p->r->input_path); /* which is closed next */
+    else
+        cli_signals_set_crash_line("");
     return status;
 }
 
