@@ -79,6 +79,14 @@ CSZ_DEVICE uint32_t bound_distance(double size, double bound, uint32_t least) {
     return min(least, (uint32_t)d | (uint32_t)(d >> 32));
 }
 
+/* Refuses an element: it has no code. */
+template <typename V>
+CSZ_DEVICE void element_refuse(packed_shared<V> &sh, uint32_t z, uint32_t y, uint32_t x) {
+    const uint32_t *log2_t = sh.tile.job.geometry.log2_t, e = (((z << log2_t[1]) + y) << log2_t[2]) + x,
+                   code = csz_element_code(sh.tile.place.rank, e);
+    atomicOr(&sh.predict.exceptions[code >> 5], 1u << (code & 31));
+}
+
 /* ---- a column ---- */
 
 /*
@@ -127,7 +135,10 @@ template <typename V, int RANK> struct quick_quantize {
         hash.add(i, csz_value_term(good ? r : v));
         return good ? r : prediction + (V)0; /* which is never -0.0 */
     }
-    /* Tells the thread's exceptions, and gives them the code of 0. */
+    /*
+     * Tells the thread's exceptions, and gives them the code of 0.  Places are found again: an index that is
+     * no constant would put parked[] on the stack.
+     */
     __device__ __forceinline__ void refuse(uint32_t t, packed_shared<V> &sh) const {
         const uint32_t first = parked_offset(tile::code(t, 0));
 #pragma unroll 1
@@ -139,8 +150,7 @@ template <typename V, int RANK> struct quick_quantize {
             *code = 32768;
             uint32_t z, y, x;
             tile::place(t, i, csz_class_at(RANK, klass), &z, &y, &x);
-            const uint32_t c = csz_element_code(RANK, RANK == 3 ? (z << 4 | y) << 5 | x : y << 7 | x);
-            atomicOr(&sh.predict.exceptions[c >> 5], 1u << (c & 31));
+            element_refuse(sh, z, y, x);
         }
     }
 };

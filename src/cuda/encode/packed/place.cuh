@@ -28,9 +28,8 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
  * Payload words of the frame before a tile.  One warp: a look takes as long as the L2 does, and the blocks of
  * a card have thousands of tiles between them.  The 32 tiles before it are looked at first: mostly one of
  * them has its place.  Otherwise the tiles of its group before it count, and the groups before that one, back
- * to the nearest that knows where it ends; all blocks read these, so that they would wait for one another at
- * the L2.  Until all these have told their sizes it is not known: returns LOOK_AGAIN, or looks again where it
- * must know.
+ * to the nearest that knows where it ends.  Until all these have told their sizes it is not known: returns
+ * LOOK_AGAIN, or looks again where it must know.
  */
 enum : uint64_t { LOOK_AGAIN = ~0ull };
 CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_group_state *groups,

@@ -22,14 +22,6 @@ CSZ_DEVICE void pyramid_walk(packed_shared<V> &sh, V *values, const Own &own) {
     }
 }
 
-/* Refuses an element: it has no code. */
-template <typename V>
-CSZ_DEVICE void element_refuse(packed_shared<V> &sh, uint32_t z, uint32_t y, uint32_t x) {
-    const uint32_t *log2_t = sh.tile.job.geometry.log2_t, e = (((z << log2_t[1]) + y) << log2_t[2]) + x,
-                   code = csz_element_code(sh.tile.place.rank, e);
-    atomicOr(&sh.predict.exceptions[code >> 5], 1u << (code & 31));
-}
-
 /*
  * Codes of a tile of any shape into the exchange, refused elements, restored values into `values`; returns
  * the thread's hash.  Has barriers.
