@@ -13,6 +13,7 @@ other.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import re
 import struct
@@ -58,13 +59,26 @@ def _loaded_hdf5() -> Iterator[str]:
             yield path
 
 
+def _default_paths() -> Iterator[str]:
+    """Where HDF5 and netCDF4 look while HDF5_PLUGIN_PATH is not set, which setting it must not take away.
+    netCDF4 sets the variable to its own folder, with its zstd, blosc and bzip2, when it is imported; it may
+    not be yet."""
+    yield "/usr/local/hdf5/lib/plugin"
+    try:
+        package = importlib.util.find_spec("netCDF4")
+    except ValueError:  # a stand-in in sys.modules
+        return
+    for place in (package and package.submodule_search_locations) or ():
+        if any(Path(place, "plugins").glob("*__nczhdf5filters.*")):
+            yield os.path.join(place, "plugins")
+
+
 def register() -> None:
     """Tells HDF5 where the plugin is.  Importing the module does it; a second call does no harm."""
     folder = str(plugin_path())
     given = os.environ.get("HDF5_PLUGIN_PATH", "")
     if folder not in given.split(os.pathsep):
-        # a path that is given replaces HDF5's own default, which must not get lost
-        os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([folder, given or "/usr/local/hdf5/lib/plugin"])
+        os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([folder, *([given] if given else _default_paths())])
     for path in _loaded_hdf5():
         library = ctypes.CDLL(path)
         if folder in _paths_of(library):
@@ -184,7 +198,7 @@ def _words_of(value: float) -> tuple[int, int]:
 
 def encoding(**settings: Any) -> dict[str, Any]:
     """For xarray's ``to_netcdf(engine="h5netcdf", encoding={NAME: encoding(rel=1e-4)})``; settings as of
-    :class:`Csz`."""
+    :class:`Csz`.  Its engine netcdf4, the default, knows no filters by number and refuses them."""
     return dict(Csz(**settings))
 
 

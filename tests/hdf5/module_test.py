@@ -67,9 +67,25 @@ else:
 import csz.hdf5
 near(h5py.File("m.h5")["t"][:])
 """)
-runs("netCDF4 reads, imported later", "import csz.hdf5, netCDF4" + FIELD + "near(netCDF4.Dataset('m.h5')['t'][:])")
-runs("netCDF4 reads, imported and used before", "import netCDF4\nnetCDF4.Dataset('x.nc', 'w').createDimension('a', 3)\nimport csz.hdf5"
-     + FIELD + "near(netCDF4.Dataset('m.h5')['t'][:])")
+NETCDF = FIELD + """
+for name in "zstd", "bzip2", "blosc_lz":
+    with netCDF4.Dataset(f"{name}.nc", "w") as file:
+        file.createDimension("a", t.size)
+        file.createVariable("t", "f4", ("a",), compression=name)[:] = t.ravel()
+    with netCDF4.Dataset(f"{name}.nc") as file:
+        assert (file["t"][:] == t.ravel()).all()
+near(netCDF4.Dataset("m.h5")["t"][:])
+"""
+runs("netCDF4 imported later reads, has its own filters, and so has a child process", "import csz.hdf5, netCDF4" + NETCDF + """
+import subprocess, sys
+subprocess.check_call([sys.executable, "-c", "import netCDF4; netCDF4.Dataset('zstd.nc')['t'][:], netCDF4.Dataset('m.h5')['t'][:]"])
+""")
+runs("netCDF4 imported and used before reads, and has its own filters",
+     "import netCDF4\nnetCDF4.Dataset('x.nc', 'w').createDimension('a', 3)\nimport csz.hdf5" + NETCDF)
+runs("a path that the user set stays, behind csz's", "import os\nos.environ['HDF5_PLUGIN_PATH'] = '/given'\nimport csz.hdf5, netCDF4" + FIELD + """
+near(netCDF4.Dataset("m.h5")["t"][:])
+assert os.environ["HDF5_PLUGIN_PATH"].split(os.pathsep) == [str(csz.hdf5.plugin_path()), "/given"]
+""")
 runs("h5py and netCDF4 in one process", "import h5py, netCDF4, csz.hdf5" + FIELD + WRITE + "near(netCDF4.Dataset('m.h5')['t'][:])")
 runs("beside hdf5plugin, imported before", "import hdf5plugin, h5py, csz.hdf5" + FIELD + WRITE + """
 h5py.File("z.h5", "w").create_dataset("t", data=t, **hdf5plugin.Zstd())
@@ -98,7 +114,7 @@ changed.to_netcdf("again.nc", engine="h5netcdf", encoding={"t": csz.hdf5.encodin
 with xarray.open_dataset("again.nc", engine="h5netcdf") as found:
     assert float(np.abs(found.t.values.astype("f8") - changed.t.values).max()) <= 1e-3
 with xarray.open_dataset("x.nc", engine="h5netcdf") as found:
-    found.load().to_netcdf("plain.nc", engine="h5netcdf", encoding={"t": {"chunksizes": (16, 32, 32)}})
+    found.load().drop_encoding().to_netcdf("plain.nc", engine="h5netcdf")
 """)
 sys.path.insert(0, "")
 import csz.hdf5  # noqa: E402
