@@ -76,9 +76,9 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
         csz_options_init(&m_options);
         m_options.threads = 1; // a rank for each core is the rule
         for (const auto &[name, value] : parameters) set(lower(name), value);
-        // A reader's has no parameters.
-        if (!m_has_bound && !parameters.empty())
-            fail("give exactly one of the parameters abs, rel, psnr and pwr");
+        if (parameters.empty()) return; // a reader's
+        if (!m_has_bound) fail("give exactly one of the parameters abs, rel, psnr and pwr");
+        check_options();
     }
 
     size_t Operate(const char *data, const adios2::Dims &, const adios2::Dims &count,
@@ -162,14 +162,32 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
             m_options.backend = static_cast<csz_backend>(choice(name, value, backends));
         } else if (name == "threads" || name == "zstd") {
             const double whole = number(name, value);
-            if (!(whole >= 0 && whole <= 65536 && whole == static_cast<int>(whole)))
-                fail("the parameter " + name + " is a whole number, not '" + value + "'");
+            const int most = name == "zstd" ? 22 : 65536;
+            if (!(whole >= 0 && whole <= most && whole == static_cast<int>(whole)))
+                fail("the parameter " + name + " is a whole number of 0 to " + std::to_string(most) +
+                     ", not '" + value + "'");
             (name == "zstd" ? m_options.zstd_level : m_options.threads) = static_cast<int>(whole);
         } else if (name.rfind("plugin", 0) != 0) { // ADIOS2's own: PluginName, PluginLibrary
             fail("there is no parameter '" + name +
                  "': abs, rel, psnr, pwr, floor, fill, unsigned_zeros, workflow, predictor, backend, "
                  "threads and zstd are known");
         }
+    }
+
+    // Refuses what csz_compress would refuse of any block.
+    void check_options() const {
+        const bool is_pointwise = m_options.bound_mode == CSZ_BOUND_PWR;
+        if (m_options.floor != 0 && !is_pointwise) fail("the parameter floor goes with pwr alone");
+        if (m_options.unsigned_zeros && is_pointwise)
+            fail("the parameter unsigned_zeros does not go with pwr");
+        const csz_field field = {CSZ_F32, 1, {1}};
+        const csz_value_range range = {1, 0, 1};
+        csz_plan *plan = nullptr;
+        const csz_status status = csz_plan_create(&plan, &field, &m_options, &range);
+        csz_plan_destroy(plan);
+        check(status, status == CSZ_ERROR_BACKEND ? "the parameter backend"
+                      : status == CSZ_ERROR_ZSTD  ? "the parameter zstd"
+                                                  : "the parameters");
     }
 
     csz_context *context() {

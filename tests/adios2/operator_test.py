@@ -14,6 +14,7 @@ import sys
 import adios2
 import numpy as np
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that backend=cuda is refused everywhere
 PLUGIN = {"PluginName": "csz", "PluginLibrary": "csz_adios2"}
 failures = 0
 
@@ -96,8 +97,12 @@ def main():
         ({"abs": "-1"}, "the parameter abs is a positive finite number, not '-1'"),
         ({"abs": "1", "unsigned_zeros": "1"}, "the parameter unsigned_zeros is one of false, true, not '1'"),
         ({"abs": "1", "predictor": "best"}, "the parameter predictor is one of lorenzo, pyramid, auto, not 'best'"),
-        ({"abs": "1", "threads": "1.5"}, "the parameter threads is a whole number, not '1.5'"),
+        ({"abs": "1", "threads": "1.5"}, "the parameter threads is a whole number of 0 to 65536, not '1.5'"),
         ({"abs": "1", "colour": "red"}, "there is no parameter 'colour'"),
+        ({"abs": "1", "zstd": "23"}, "the parameter zstd is a whole number of 0 to 22, not '23'"),
+        ({"abs": "1", "floor": "1"}, "the parameter floor goes with pwr alone"),
+        ({"pwr": "0.1", "unsigned_zeros": "true"}, "the parameter unsigned_zeros does not go with pwr"),
+        ({"abs": "1", "backend": "cuda"}, "the parameter backend: the backend is not available in this build or on this machine"),
     ):
         try:
             adios2.Adios().define_operator("csz", "plugin", {**PLUGIN, **parameters})
