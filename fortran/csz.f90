@@ -27,6 +27,8 @@ module csz
         csz_error_region = 8, csz_error_not_archive = 9, csz_error_version = 10, csz_error_truncated = 11, &
         csz_error_corrupt = 12, csz_error_trailing = 13, csz_error_backend = 14, csz_error_zstd = 15, &
         csz_error_io = 16, csz_error_internal = 17, csz_error_level = 18
+    ! The module's own: the array that is to be filled does not fit what the archive holds.
+    integer, parameter, public :: csz_error_kind = -1, csz_error_shape = -2
 
     integer, parameter, public :: csz_lorenzo = 0, csz_pyramid = 1, csz_auto = 2 ! predictor=
 
@@ -426,6 +428,13 @@ contains
         character(kind=c_char), pointer :: letters(:)
         type(c_ptr) :: from
         integer :: i
+        if (status == csz_error_kind) then
+            text = 'the array is not of the archive''s kind, real32 or real64'
+            return
+        else if (status == csz_error_shape) then
+            text = 'the array does not have the shape of the archive, or of its region or level'
+            return
+        end if
         from = c_status_string(int(status, c_int))
         call c_f_pointer(from, letters, [c_strlen(from)])
         allocate (character(size(letters)) :: text)
@@ -483,9 +492,11 @@ contains
 
     ! The parameters of the HDF5 filter csz_hdf5_filter_id, for nf90_def_var_filter and h5pset_filter_f.
     ! Exactly one of abs, rel, psnr and pwr is given, and positive; else the parameters are empty, and the filter
-    ! keeps every bit.  floor, with pwr: an absolute error that any value may have.
-    function csz_hdf5_parameters(abs, rel, psnr, pwr, floor) result(words)
+    ! keeps every bit.  floor, with pwr: an absolute error that any value may have.  unsigned_zeros, not with pwr:
+    ! -0.0 counts as 0.
+    function csz_hdf5_parameters(abs, rel, psnr, pwr, floor, unsigned_zeros) result(words)
         real(real64), intent(in), optional :: abs, rel, psnr, pwr, floor
+        logical, intent(in), optional :: unsigned_zeros
         integer(c_int), allocatable :: words(:)
         real(real64) :: bound
         integer(int64) :: bits
@@ -495,6 +506,7 @@ contains
         call bound_set(mode, bound, status, abs, rel, psnr, pwr)
         if (status /= csz_ok) return
         if (.not. bound > 0) return
+        if (present(unsigned_zeros)) mode = mode + merge(2048, 0, unsigned_zeros)
         bits = transfer(bound, bits)
         words = [mode, int_of(iand(bits, int(z'FFFFFFFF', int64))), int_of(ishft(bits, -32))]
         if (.not. present(floor)) return
@@ -570,11 +582,11 @@ contains
         type(c_field), intent(in) :: a, b
         field_differs = csz_ok
         if (a%type /= b%type) then
-            field_differs = csz_error_type
+            field_differs = csz_error_kind
         else if (a%ndim /= b%ndim) then
-            field_differs = csz_error_dims
+            field_differs = csz_error_shape
         else if (any(a%dims(:a%ndim) /= b%dims(:b%ndim))) then
-            field_differs = csz_error_dims
+            field_differs = csz_error_shape
         end if
     end function
 end module
