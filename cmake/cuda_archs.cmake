@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # csz_find_cuda_archs(VARIABLE NVCC): the architectures that a build for this machine compiles, as
-# CMAKE_CUDA_ARCHITECTURES wants them: those of the GPUs that nvidia-smi finds and nvcc knows.  Where there
-# are none, as on a cluster's login node, machine code for Hopper alone, and PTX that the driver of every
-# other card compiles at first use.  Each architecture takes minutes.
+# CMAKE_CUDA_ARCHITECTURES wants them: those of the GPUs that nvidia-smi finds and nvcc knows, or "none", as on
+# a cluster's login node.  Each takes minutes.
 
 # For packages; the last also as PTX, for newer cards.
 set(CSZ_ALL_CUDA_ARCHS "75-real;80-real;86-real;89-real;90")
 set(CSZ_LEAST_CUDA_ARCH 75)
-set(CSZ_UNKNOWN_CARD_ARCHS "75-virtual;90-real")
+# Where no card says what it is: machine code of 8.0 runs on every 8.x, and the drivers of newer cards compile
+# its PTX at first use.  One pass of nvcc's front end, a third of the time, serves both; 7.5 has to be named.
+set(CSZ_UNKNOWN_CARD_ARCHS 80)
+# For that machine code alone: ptxas compiles a slow path once and not for every kernel that calls it, in a
+# third of the time.  Older ptxas lack it.
+set(CSZ_UNKNOWN_CARD_FLAG -Xptxas=-Ofc=min)
 
 function(csz_find_cuda_archs variable nvcc)
     set(capabilities)
@@ -31,7 +35,7 @@ function(csz_find_cuda_archs variable nvcc)
     endforeach()
     list(REMOVE_DUPLICATES archs)
     if(NOT archs)
-        set(archs "${CSZ_UNKNOWN_CARD_ARCHS}")
+        set(archs none)
     endif()
     set(${variable} "${archs}" PARENT_SCOPE)
 endfunction()

@@ -204,7 +204,7 @@ CSZ_API csz_status csz_decompress_options_copy(csz_decompress_options *to, size_
 
 /*
  * csz_backend_built: 1 if this build has the backend.  csz_backend_available: 1 if this machine can use it
- * too; CUDA needs a driver and a card of compute capability 7.5 or above.
+ * too; CUDA needs a driver and a card not older than those that the build was compiled for, 7.5 at least.
  */
 CSZ_API int csz_backend_built(csz_backend backend);
 CSZ_API int csz_backend_available(csz_backend backend);

@@ -634,8 +634,8 @@ static int fail_without_cuda(void) {
             "backend cuda is missing: this machine has no NVIDIA driver (libcuda.so.1); use -b cpu");
     dlclose(driver);
     return cli_fail(
-        "backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU of compute "
-        "capability 7.5 or above; use -b cpu");
+        "backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU that it "
+        "is compiled for (install.md, CUDA); use -b cpu");
 }
 
 csz_decompress_options cli_arguments_decoding(const cli_arguments *arguments) {

@@ -64,7 +64,7 @@ def require() -> None:
         )
     if not usable():
         _driver()  # which says so where it is missing
-        raise _errors.BackendError("CUDA finds no card of compute capability 7.5 or above here: leave backend out, or use backend='cpu'")
+        raise _errors.BackendError("CUDA finds no card here that this csz is compiled for (docs/install.md, CUDA): leave backend out, or use backend='cpu'")
 
 
 def _driver() -> c.CDLL:

@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct csz_cuda_backend csz_cuda_backend;
 
-/* 1 if there is a driver and a card of compute capability 7.5 or above. */
+/* 1 if there is a driver and a card not older than those compiled for. */
 int csz_cuda_usable(void);
 
 /* Devices there are, and the one that the calling thread's calls are for. */

@@ -14,6 +14,7 @@ static csz_status status_of(cudaError_t e) {
 }
 
 static int usable(void) {
+    const int archs[] = {__CUDA_ARCH_LIST__}; /* that nvcc compiles for, ascending */
     int n = 0, device = 0, major = 0, minor = 0;
     if (cudaGetDeviceCount(&n) != cudaSuccess || n == 0 || cudaGetDevice(&device) != cudaSuccess) {
         (void)cudaGetLastError();
@@ -21,7 +22,7 @@ static int usable(void) {
     }
     return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
-           10 * major + minor >= 75;
+           100 * major + 10 * minor >= archs[0];
 }
 
 static int device_count(void) {

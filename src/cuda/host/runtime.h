@@ -17,7 +17,7 @@ extern "C" {
 typedef enum csz_cuda_side { CSZ_SIDE_HOST, CSZ_SIDE_PINNED, CSZ_SIDE_DEVICE } csz_cuda_side;
 
 typedef struct csz_cuda_runtime {
-    int (*usable)(void); /* a driver, and a card of compute capability 7.5 or above */
+    int (*usable)(void); /* a driver, and a card not older than those compiled for */
     int (*device_count)(void);
     csz_status (*set_device)(int device);
     int (*device)(void); /* the current one; negative: none */
