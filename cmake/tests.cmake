@@ -109,29 +109,10 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
         endif()
         set_target_properties(${name} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
     endfunction()
-    # A .cu file would be compiled as CUDA where nvcc is, so C++ files include them: those that share templates
-    # together, which takes two thirds of the time.
-    set(kernel_groups)
-    foreach(source IN LISTS cuda_sources)
-        get_filename_component(name "${source}" NAME_WE)
-        string(REGEX REPLACE ".*/src/cuda/([a-z]+)/.*" "\\1" group "${source}")
-        if(name STREQUAL "histogram") # predicts as the encoder does
-            set(group encode)
-        elseif(name STREQUAL "compress_pointwise") # its names are those of compress.cu
-            set(group ${name})
-        endif()
-        if(NOT name STREQUAL "runtime")
-            list(APPEND kernel_groups ${group})
-            string(APPEND includes_${group} "#include \"${source}\"\n")
-        endif()
-    endforeach()
-    list(REMOVE_DUPLICATES kernel_groups)
-    set(kernel_wrappers)
-    foreach(group IN LISTS kernel_groups)
-        set(wrapper "${CMAKE_CURRENT_BINARY_DIR}/emulated/${group}.cpp")
-        file(GENERATE OUTPUT "${wrapper}" CONTENT "${includes_${group}}")
-        list(APPEND kernel_wrappers "${wrapper}")
-    endforeach()
+    # A .cu file would be compiled as CUDA where nvcc is, so C++ files include them.
+    set(emulated_sources ${cuda_sources})
+    list(FILTER emulated_sources EXCLUDE REGEX "/runtime\\.cu$")
+    csz_cuda_groups(kernel_wrappers cpp ${emulated_sources})
     add_library(emulated_kernels OBJECT ${kernel_wrappers})
     csz_emulated_flags(emulated_kernels)
     if(CSZ_SANITIZE MATCHES "undefined") # without the messages, which take a fifth of the time to compile
