@@ -23,7 +23,7 @@ if(TARGET csz AND NOT CSZ_SANITIZE)
             set_tests_properties(${name} PROPERTIES DEPENDS python_environment)
         endif()
     endforeach()
-    if(TEST docs_test) # it uses the package that python_test installs
-        set_tests_properties(docs_test PROPERTIES DEPENDS python_test)
+    if(TEST docs_test) # it uses the package that python_test installs, the operator that adios2_test builds
+        set_tests_properties(docs_test PROPERTIES DEPENDS "python_test;adios2_test")
     endif()
 endif()

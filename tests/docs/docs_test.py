@@ -38,7 +38,7 @@ from pathlib import Path
 source = Path(__file__).resolve().parents[2]
 build = Path(sys.argv[1]).resolve()
 plugins = sys.argv[2]
-NOT_MODULES = ("plugin", "ncgen")  # among the needs of a block of Python
+NOT_MODULES = ("plugin", "ncgen", "operator", "gfortran")  # among the needs of a block of Python
 LANGUAGES = ("sh", "python", "c", "cmake", "json", "text")
 SUBCOMMANDS = ("compress", "decompress", "info", "compare", "verify", "test", "analyze", "bench", "hdf5")
 counts = {"ok": 0, "FAIL": 0, "left out": 0}
@@ -174,6 +174,8 @@ def find_out(need):
         return None if runs("mpirun", "-n", "2", "true") else "mpirun does not work here"
     if need == "report":
         return None if python_with(["numpy", "matplotlib"]) else "no Python with numpy and matplotlib for csz-report"
+    if need == "operator":
+        return None if "ADIOS2_PLUGIN_PATH" in os.environ else "no ADIOS2 operator: adios2_test builds it"
     if need == "cuda.h":
         return None if cuda_include() else "no CUDA headers"
     return None if shutil.which(need) else f"no {need}"
@@ -334,6 +336,9 @@ def set_up(work):
     os.environ.pop("HDF5_PLUGIN_PATH", None)
     if plugins != "none":
         os.environ["HDF5_PLUGIN_PATH"] = plugins
+    os.environ.pop("ADIOS2_PLUGIN_PATH", None)
+    if any((build / "adios2-plugins").glob("libcsz_adios2.*")):
+        os.environ["ADIOS2_PLUGIN_PATH"] = str(build / "adios2-plugins")
     prefix = work / "installed"
     subprocess.run(["cmake", "--install", build, "--prefix", prefix], stdout=subprocess.DEVNULL, check=True)
     libraries = next(prefix.rglob("csz.pc")).parents[1]
