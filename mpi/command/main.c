@@ -82,6 +82,7 @@ typedef struct compressing {
     raw_input *input;
     csz_value_range range; /* where the bound depends on it */
     csz_fill_watch watch;  /* of rank 0 */
+    cli_zeros zeros;       /* of what this rank has read; a sample */
     int is_refused;        /* for a fill value that was not named: the exit status; the message is kept */
 } compressing;
 
@@ -148,7 +149,21 @@ static int check_fill(compressing *c) {
 }
 
 static csz_status read_values(void *user, uint64_t offset, void *to, size_t nbytes) {
-    return read_input(((compressing *)user)->input, offset, to, nbytes);
+    compressing *c = user;
+    const csz_type type = c->input->source.field.type;
+    const csz_status status = read_input(c->input, offset, to, nbytes);
+    if (status == CSZ_OK) cli_zeros_add(&c->zeros, to, type, nbytes / cli_type_nbytes(type));
+    return status;
+}
+
+/* Called by every rank; rank 0 prints. */
+static void note_zeros(const compressing *c, const csz_info *info) {
+    const uint64_t mine[] = {c->zeros.npairs, c->zeros.nzeros, c->zeros.nminus, c->zeros.nchanges};
+    uint64_t all[4];
+    MPI_Reduce(mine, all, 4, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (my_rank() != 0) return;
+    const cli_zeros zeros = {.npairs = all[0], .nzeros = all[1], .nminus = all[2], .nchanges = all[3]};
+    cli_note_zeros(&zeros, info, &c->arguments->options, c->input->source.stream.name);
 }
 
 /* The range is known, and nothing is written yet. */
@@ -186,7 +201,8 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
     source.data = data;
     if (limit) source.read = read_values;
     begin_words();
-    if (data) (void)read_box(input, data, &box);
+    if (data && read_box(input, data, &box))
+        cli_zeros_add(&c.zeros, data, field->type, box_nbytes(&box, field) / cli_type_nbytes(field->type));
     csz_status compressed = CSZ_OK;
     if (!agree(input->has_failed))
         compressed = csz_mpi_compress_to(context, MPI_COMM_WORLD, &target, &source, &box, field, &options,
@@ -210,6 +226,7 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
     if (inspected) return fail_archive(inspected, &report, "read", a->output_path);
     if (!cli_is_ranged(a->options.bound_mode)) (void)check_fill(&c); /* a note: every value keeps its bound */
     if (my_rank() == 0) cli_note_implausible(&input->source, &info, &a->options, &c.range, &c.watch);
+    note_zeros(&c, &info);
     print_report(a, &report, &info, read_seconds, "reading", agree(limit != 0));
     if (my_rank() == 0 && a->verbose && c.range.has_values)
         printf("  values from %.9g to %.9g\n", c.range.min, c.range.max);

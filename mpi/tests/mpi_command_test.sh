@@ -200,6 +200,14 @@ text = "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27
 text += " " * (64 - (10 + len(text) + 1) % 64) + "\n"
 open("dims5.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + struct.pack("<720f", *(i % 17 for i in range(720))))'
 noted 'dims5.npy has 5 dims, of which the archive keeps 6x4x5x6' dims5.npy -e 1e-3
+python3 -c '
+import math, struct
+hill = [max(math.sin(i / 40) - 0.9, 0.0) or (0.0, -0.0)[i * i // 7 % 2] for i in range(4000)]
+open("signs.f64", "wb").write(struct.pack("<4000d", *hill))'
+for limit in "" "--memory-limit 200M"; do
+    # shellcheck disable=SC2086 # words
+    noted 'signs of zeros, .* of signs.f64; if they do not matter, give --unsigned-zeros' signs.f64 -t f64 -d 4000 -e 0.01 $limit
+done
 holds "csz-mpi -q keeps quiet" mpi 2 "$build/csz-mpi" compress dims5.npy -e 1e-3 -f -q -o noted.csz
 mv err.txt told.txt
 holds "of notes too" bash -c '! grep -q note: told.txt'
