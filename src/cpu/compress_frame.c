@@ -29,7 +29,8 @@ typedef struct csz_frame_job {
     const csz_levels *levels; /* NULL: predicted by Lorenzo */
     uint32_t ntiles;
     int level;                 /* that is quantized and restored */
-    csz_kept_tile *kept;       /* one for each sample; NULL where there are too many */
+    csz_kept_tile *kept;       /* one for each sample, then for each coarser tile; NULL: too many */
+    uint32_t nkept_coarser;    /* tiles of coarser lattices that are kept beside the samples */
     csz_kept_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
     atomic_uint next;          /* sample, or book */
     uint32_t apart;            /* from a thread's tile to its next one, probably */
@@ -89,6 +90,13 @@ static tile_place place_of(const compress_job *job, uint32_t t) {
     return p;
 }
 
+/* Where a tile is kept; -1: nowhere. */
+static int64_t kept_slot(const compress_job *job, uint32_t t, const tile_place *p) {
+    const int64_t sample = kept_sample(job, t);
+    if (sample >= 0 || p->is_coarsest || t >= job->nkept_coarser) return sample;
+    return (int64_t)csz_sample_count(job->ntiles) + t;
+}
+
 /* The values that this thread probably needs next, while it works on a tile: threads take turns. */
 static void expect_next(const compress_job *job, csz_worker *worker, const tile_place *p) {
     const uint32_t next = p->number + job->apart;
@@ -98,13 +106,13 @@ static void expect_next(const compress_job *job, csz_worker *worker, const tile_
 }
 
 /*
- * The tile's deltas and statistics into the worker; those of a sampled tile straight to where they are kept.
+ * The tile's deltas and statistics into the worker; those of a kept tile straight to its slot.
  * wanted: of a tile of a lattice, beside its codes.
  */
-static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample, const tile_place *p,
+static void quantize_tile(compress_job *job, csz_worker *worker, int64_t slot, const tile_place *p,
                           int wanted) {
     csz_tile_work *w = &worker->tile;
-    csz_kept_tile *kept = sample >= 0 ? &job->kept[sample] : NULL;
+    csz_kept_tile *kept = slot >= 0 ? &job->kept[slot] : NULL;
     w->code16 = kept ? kept->code16 : w->own_code16;
     if (p->is_coarsest) {
         csz_tile_quantize(w, p->plan, p->data, &p->box);
@@ -119,11 +127,11 @@ static void quantize_tile(compress_job *job, csz_worker *worker, int64_t sample,
 /* The same, from what was kept. */
 static void recall_tile(compress_job *job, csz_worker *worker, uint32_t t, const tile_place *p) {
     csz_tile_work *w = &worker->tile;
-    const int64_t sample = kept_sample(job, t);
-    if (sample < 0 || !csz_tile_recall(w, &job->kept[sample]))
-        quantize_tile(job, worker, sample, p, 0);
+    const int64_t slot = kept_slot(job, t, p);
+    if (slot < 0 || !csz_tile_recall(w, &job->kept[slot]))
+        quantize_tile(job, worker, slot, p, 0);
     else if (job->symbols && !w->is_fill)
-        csz_symbols_recall(w, &job->symbols[sample]);
+        csz_symbols_recall(w, &job->symbols[slot]);
 }
 
 /* A sampled tile into the worker's tally. */
@@ -299,12 +307,11 @@ static void restore_body(void *arg, int rank) {
             sample_tile(job, worker, (uint32_t)sample, sample, &p, CSZ_WANT_RESTORED);
             continue;
         }
-        w->code16 = w->own_code16;
         if (!p.is_coarsest) {
-            expect_next(job, worker, &p);
-            csz_pyramid_quantize(w, worker->pyramid, p.level, &p.box, CSZ_WANT_RESTORED);
+            quantize_tile(job, worker, kept_slot(job, number, &p), &p, CSZ_WANT_RESTORED);
             continue;
         }
+        w->code16 = w->own_code16;
         csz_tile_quantize(w, p.plan, p.data, &p.box);
         w->has_values = w->is_fill;
         w->is_constant = 0;
@@ -359,16 +366,20 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     const uint32_t nsamples = plan->is_exact ? 0 : csz_sample_count(job->ntiles);
     const int keeps = nsamples && nsamples <= KEPT_TILES,
               keeps_symbols = keeps && csz_sample_stride(job->ntiles) == 1;
-    if (!status && keeps) status = csz_scratch_kept(s, nsamples, keeps_symbols);
+    /* what a coarser lattice is restored from is coded later; without samples of every tile most would be
+     * quantized twice */
+    if (tuning >= 0 && keeps && !keeps_symbols) job->nkept_coarser = shape.first[0];
+    if (!status && keeps) status = csz_scratch_kept(s, nsamples + job->nkept_coarser, keeps_symbols);
     if (status) return status;
     if (keeps) job->kept = s->kept;
     if (keeps_symbols) job->symbols = s->kept_symbols;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
-    job->apart = (uint32_t)nthreads * csz_sample_stride(job->ntiles);
+    job->apart = (uint32_t)nthreads;
     if (tuning >= 0) status = make_levels(job, &shape, tuning, nthreads);
     if (status) return status;
+    job->apart = (uint32_t)nthreads * csz_sample_stride(job->ntiles);
     atomic_store(&job->next, 0);
     if (nsamples) csz_team_run(&s->team, nthreads, sample_body, job);
     double mark = csz_now();

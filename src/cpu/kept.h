@@ -2,7 +2,7 @@
 /*
  * kept.h: what the first pass over a frame, which counts sampled tiles, saves of them for the second
  * pass, which codes all tiles. So a frame that is small enough to be counted whole is quantized once, and
- * its symbols are found once.
+ * its symbols are found once; tiles of coarser lattices, which are restored before, always are.
  */
 #ifndef CSZ_CPU_KEPT_H
 #define CSZ_CPU_KEPT_H
@@ -10,7 +10,7 @@
 #include "cpu/tile.h"
 
 enum {
-    KEPT_TILES = 512, /* at most: what a frame of the default grid samples */
+    KEPT_TILES = 512, /* at most: what a frame of the default grid samples; coarser lattices come on top */
     KEPT_TAIL_WORDS = 160,
     KEPT_SYMBOLS_NBYTES = 6144
 };
