@@ -13,7 +13,7 @@ typedef struct choose_job {
     csz_cpu_scratch *scratch;
     csz_patch_source source;
     uint32_t nsamples;
-    int part, levels, ways; /* of the sample, and to interpolate, a bit for each: those that are tried now */
+    int part, level, ways; /* of the sample, its lattice, and to interpolate, a bit for each: tried now */
     uint64_t cubic[CSZ_CHOICE_TILES_MAX]; /* that each sample of lattice 0 takes */
     atomic_uint next;
     atomic_ullong lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
@@ -132,10 +132,10 @@ static void choose_body(void *arg, int rank) {
         const uint32_t tile = csz_choice_tile(s, job->nsamples, job->source.box.ntiles);
         const uint64_t at[3] = {tile / grid[2] / grid[1], tile / grid[2] % grid[1], tile % grid[2]};
         const uint64_t above[3] = {at[0] / 2, at[1] / 2, at[2] / 2};
-        if (job->levels & 1) sample_patch(job, worker, 0, at, s);
-        if (job->levels & 2 && shape->nlevels > 2) sample_patch(job, worker, 1, above, s);
-        if (job->levels & 2 && shape->nlevels == 2 && s == 0) sample_coarsest(job, worker);
-        if (!(job->levels & 1 && job->ways >> CSZ_CHOICE_CUBIC & 1) || plan->predictor != CSZ_PREDICTOR_AUTO)
+        if (job->level == 0) sample_patch(job, worker, 0, at, s);
+        if (job->level == 1 && shape->nlevels > 2) sample_patch(job, worker, 1, above, s);
+        if (job->level == 1 && shape->nlevels == 2 && s == 0) sample_coarsest(job, worker);
+        if (job->level || !(job->ways >> CSZ_CHOICE_CUBIC & 1) || plan->predictor != CSZ_PREDICTOR_AUTO)
             continue;
         const csz_tile_box box = csz_tile_box_at(&plan->geometry, &job->source.box, tile);
         csz_tile_quantize(&worker->tile, plan, job->source.data, &box);
@@ -147,10 +147,13 @@ static void choose_body(void *arg, int rank) {
 /* Samples of one part; levels, ways: a bit for each. */
 static void sample_ways(choose_job *job, csz_choice *choice, int part, int levels, int ways, int nthreads) {
     job->part = part;
-    job->levels = levels;
     job->ways = ways;
-    atomic_store(&job->next, 0);
-    csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
+    for (job->level = 0; job->level < CSZ_CHOICE_LEVELS;
+         job->level++) { /* tiles of a level have much in common */
+        if (!(levels >> job->level & 1)) continue;
+        atomic_store(&job->next, 0);
+        csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
+    }
     choice->lorenzo[part] = atomic_load(&job->lorenzo[part]);
     for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
         choice->n[part][l] = atomic_load(&job->n[part][l]);
