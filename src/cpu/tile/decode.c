@@ -103,6 +103,8 @@ static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
     return c->at == c->nwords;
 }
 
+enum { UNARY_AT_ONCE = 57 }; /* bits that a look into a stream has at least */
+
 /* The deltas of a sparse record. */
 static int read_sparse(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                        const uint8_t *record, uint32_t nwords) {
@@ -142,7 +144,11 @@ static int read_sparse(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
     memset(w->code16, 0, CSZ_TILE_N * sizeof *w->code16);
     w->is_constant = 0;
     for (uint32_t i = 0, previous = 0; i < n; i++, unary++) {
-        for (; unary < nbits && csz_bits_peek(bits, unary) >> 63 == 0; unary++) high++;
+        for (uint32_t zeros = UNARY_AT_ONCE; zeros == UNARY_AT_ONCE && unary < nbits;
+             unary += zeros, high += zeros) {
+            const uint64_t next = csz_bits_peek(bits, unary) >> (64 - UNARY_AT_ONCE);
+            zeros = next ? (uint32_t)__builtin_clzll(next) - (64 - UNARY_AT_ONCE) : UNARY_AT_ONCE;
+        }
         const uint32_t position = high << low | (uint32_t)csz_bits_get_long(bits, &lows, low);
         const int64_t d = csz_unzigzag(csz_bits_get_long(bits, &values, width) + 1);
         if (unary >= nbits || position >= CSZ_TILE_N || (i > 0 && position <= previous) || d > INT16_MAX)

@@ -270,21 +270,23 @@ static uint64_t nonzero_mask(const csz_tile_work *w, uint32_t pair) {
     return ~csz_lanes8_mask(is_zero);
 }
 
-/* Words of the sparse record up to its tail; 0 if the tile has none. */
-static uint32_t measure_sparse(const csz_tile_work *w, uint32_t *width) {
+/* Words of the sparse record up to its tail; 0 if the tile has none, or surely none of less than `limit`. */
+static uint32_t measure_sparse(const csz_tile_work *w, uint32_t *width, uint32_t limit) {
     const uint32_t n = w->statistics.n_nonzero;
     if (w->klass || n == 0 || n > CSZ_SPARSE_MAX || w->base < INT16_MIN || w->base > INT16_MAX) return 0;
-    uint32_t last = 0;
+    uint32_t last = CSZ_TILE_UNITS / 2 - 1;
+    while (csz_lane_is_empty(w, last, 2)) last--;
+    const uint32_t last_pair = last;
+    last = 64 * last + 63 - (uint32_t)__builtin_clzll(nonzero_mask(w, last));
+    if (csz_sparse_nwords(csz_sparse_nbits(n, last, 1, w->base != 0)) >= limit) return 0;
     uint16_t largest = 0; /* csz_zigzag of the deltas, which is 0 for 0 alone */
-    for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
+    for (uint32_t pair = 0; pair <= last_pair; pair++) {
         if (csz_lane_is_empty(w, pair, 2)) continue;
         for (uint32_t i = 64 * pair; i < 64 * pair + 64; i++) {
             const uint16_t u = (uint16_t)((uint16_t)w->code16[i] << 1 ^ w->code16[i] >> 15);
             largest = u > largest ? u : largest;
         }
-        last = pair;
     }
-    last = 64 * last + 63 - (uint32_t)__builtin_clzll(nonzero_mask(w, last));
     *width = largest > 1 ? (uint32_t)csz_log2_u32(largest - 1u) + 1 : 1;
     return csz_sparse_nwords(csz_sparse_nbits(n, last, *width, w->base != 0));
 }
@@ -379,7 +381,7 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     uint32_t words = put_record(w, plan, tables, box, csz_tile_mode(w, plan)), width;
     const uint32_t tail_words = w->n_special ? 1 + w->tail.nwords : 0,
                    sparse_words = plan->has_sparse && plan->workflow == CSZ_WORKFLOW_AUTO
-                                      ? measure_sparse(w, &width)
+                                      ? measure_sparse(w, &width, words - tail_words)
                                       : 0;
     if (sparse_words && sparse_words + tail_words < words)
         words = put_sparse(w, plan, box, sparse_words, width);
