@@ -179,11 +179,21 @@ typedef struct csz_rows {
     uint64_t plane, row;
 } csz_rows;
 
-/* Rows are too short for a call of memcpy each.  nbytes is a multiple of 4. */
+/* Rows are too short for a call of memcpy each.  nbytes is a multiple of 4.  The last piece may overlap the
+ * one before it. */
 static inline void csz_copy_row(void *to, const void *from, size_t nbytes) {
+    uint8_t *out = to;
+    const uint8_t *in = from;
     size_t at = 0;
-    for (; at + 16 <= nbytes; at += 16) memcpy((uint8_t *)to + at, (const uint8_t *)from + at, 16);
-    for (; at < nbytes; at += 4) memcpy((uint8_t *)to + at, (const uint8_t *)from + at, 4);
+    if (nbytes >= 32) {
+        for (; at + 32 < nbytes; at += 32) memcpy(out + at, in + at, 32);
+        memcpy(out + nbytes - 32, in + nbytes - 32, 32);
+    } else if (nbytes >= 16) {
+        memcpy(out, in, 16);
+        memcpy(out + nbytes - 16, in + nbytes - 16, 16);
+    } else {
+        for (; at < nbytes; at += 4) memcpy(out + at, in + at, 4);
+    }
 }
 
 /* Prepares weight[] for a field's rank.  Once per worker and rank. */

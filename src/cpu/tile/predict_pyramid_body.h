@@ -20,10 +20,13 @@ static void NAME(load_coarser)(FLOAT *to, const class_layout *l, const csz_level
             const FLOAT *row = from + ((uint64_t)(at[0] + z) * n[1] + (uint64_t)(at[1] + y)) * n[2] + at[2];
             FLOAT *out = to + (int64_t)l->origin + z * l->pitch[0] + y * l->pitch[1];
             const size_t nbytes = (size_t)(end[2] - first[2]) * sizeof *out;
-            if (nbytes > 128)
+            if (nbytes > 128) {
+                for (uint32_t ahead = 0; ahead < l->half[2] * sizeof *out; ahead += 64) /* of the next tile */
+                    __builtin_prefetch((const uint8_t *)(row + end[2]) + ahead, 0, 2);
                 memcpy(out + first[2], row + first[2], nbytes);
-            else
+            } else {
                 csz_copy_row(out + first[2], row + first[2], nbytes);
+            }
         }
     }
 }
@@ -686,9 +689,10 @@ static void NAME(keep_predictions)(FLOAT *to, const FLOAT *predictions, uint32_t
         memcpy(to + first * pitch, predictions + first * pitch, ((ny - first - 1) * pitch + nx) * sizeof *to);
 }
 
-/* All classes from the codes; returns the checksum of a tile without exceptions. */
+/* All classes from the codes; a bit for each class that has some, others are their predictions.  Returns the
+ * checksum of a tile without exceptions. */
 static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, const csz_level *level,
-                                   const uint32_t *weight, rows_ahead *target) {
+                                   const uint32_t *weight, uint32_t with_codes, rows_ahead *target) {
     const int rank = level->plan.geometry.rank;
     const uint32_t pitch = l->pitch[1], at_once = rows_at_once(target, &level->plan.geometry);
     uint32_t hash = 0;
@@ -703,9 +707,9 @@ static uint32_t NAME(pyramid_walk)(csz_pyramid_work *p, const class_layout *l, c
             FLOAT *at = p->by_class.FIELD[klass] + l->origin + z * l->pitch[0];
             const uint32_t place = ((uint32_t)i * l->half[0] + z) * l->plane,
                            length = whole_vectors((own[1] - 1) * pitch + own[2]);
-            uint32_t gained = i == 0 ? NAME(hash_places)(at, weight + place, length)
-                                     : NAME(restore_places)(at, p->code + place, weight + place, length,
-                                                            level->plan.FIELD.step);
+            uint32_t gained = with_codes >> i & 1 ? NAME(restore_places)(at, p->code + place, weight + place,
+                                                                         length, level->plan.FIELD.step)
+                                                  : NAME(hash_places)(at, weight + place, length);
             if (level->plan.is_pointwise)
                 gained = NAME(hash_pointwise)(at, weight + place, length, &level->plan.NAME(pointwise));
             hash += gained;
@@ -730,19 +734,17 @@ static int NAME(pyramid_restore)(csz_tile_work *w, csz_pyramid_work *p, const cs
     layout_make(&l, level, box);
     NAME(make_ends)(p, &l);
     NAME(load_coarser)(p->by_class.FIELD[0], &l, level);
-    if (w->is_constant || w->has_values)
-        memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
-    else
-        codes_to_places(p->code, order, w->code16);
+    const uint32_t with_codes =
+        w->is_constant || w->has_values ? 0 : place_classes(p->code, order, w->code16, g->rank);
     rows_ahead target = {NULL, 0, 0, box->extent[1], 0, (uint32_t)(box->extent[2] * sizeof(FLOAT)), 0};
-    if (rows && !w->has_values && w->n_special == 0) {
+    if (rows && !w->has_values) {
         target.next = rows->first;
         target.plane = rows->plane * sizeof(FLOAT);
         target.row = rows->row * sizeof(FLOAT);
         target.n = box->extent[0] * box->extent[1];
     }
     if (!w->has_values || level->restored)
-        w->value_hash = NAME(pyramid_walk)(p, &l, level, order->weight, &target);
+        w->value_hash = NAME(pyramid_walk)(p, &l, level, order->weight, with_codes, &target);
     if (level->restored) NAME(store_restored)(p, &l, level, box);
     if (rows && !w->has_values && w->n_special == 0) {
         NAME(join_classes)(rows->first, rows->plane, rows->row, p, &l, box);
@@ -836,12 +838,15 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     p->ahead.n = 0;
     w->value_hash = hash;
     if (has_refused) NAME(gather)(w, p, level, box, order->weight);
-    if (w->is_raw || w->is_fill) { /* without codes: every value takes its prediction */
-        memset(p->code, 0, (size_t)(p->nplaces << g->rank) * sizeof *p->code);
-        if (wanted & CSZ_WANT_RESTORED) (void)NAME(pyramid_walk)(p, &l, level, order->weight, &p->ahead);
-    }
+    const int has_codes = !w->is_raw && !w->is_fill; /* or every value takes its prediction */
+    if (!has_codes && wanted & CSZ_WANT_RESTORED)
+        (void)NAME(pyramid_walk)(p, &l, level, order->weight, 0, &p->ahead);
     if (wanted & CSZ_WANT_RESTORED) NAME(store_restored)(p, &l, level, box);
-    if (wanted & CSZ_WANT_CODES) codes_from_places(w->code16, order, p->code);
+    if (wanted & CSZ_WANT_CODES) { /* class none has no codes */
+        const uint32_t first = has_codes ? (uint32_t)CSZ_TILE_N >> g->rank : CSZ_TILE_N;
+        memset(w->code16, 0, first * sizeof *w->code16);
+        codes_from_places(w->code16, order, p->code, first, CSZ_TILE_N);
+    }
 }
 
 #undef FLOAT
