@@ -400,27 +400,48 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
     return below && !kept_zeros;
 }
 
-/* The same for any values; the checksum leaves out those without a code, and refused[] names them. */
-static __attribute__((noinline)) void
-NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
-                       const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
-                       uint32_t n, const NAME(csz_quantizer) * q, FLOAT bound, uint32_t *hash) {
+/*
+ * The same for any values; the checksum leaves out those without a code, and refused[] names them.  Returns 0
+ * if some error is as large as the bound and is_exact is 0: then the error's own rounding was not looked at.
+ * Inlined for both.
+ */
+static inline __attribute__((always_inline)) int
+NAME(quantize_any)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                   const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                   uint32_t n, const NAME(csz_quantizer) * q, FLOAT bound, uint32_t *hash,
+                   const int is_exact) {
     const BITS kept_zero = q->kept_zero;
     const FLOAT inverse = q->inverse, step = q->step;
-    BITS sum = 0;
+    BITS sum = 0, unsure = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
         const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
-                    r = NAME(csz_pyramid_restore)(p[i], k, step);
-        const BITS is_own = (BITS)(weight[i] != 0);
-        const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
-                          NAME(csz_is_within)(v[i], r, bound) & (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
+                    r = NAME(csz_pyramid_restore)(p[i], k, step), size = NAME(csz_size)(v[i] - r);
+        const BITS is_own = (BITS)(weight[i] != 0),
+                   is_within = is_exact ? NAME(csz_is_within)(v[i], r, bound) : (BITS)(size < bound);
+        const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) & is_within &
+                          (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
         const BITS mask = (BITS)0 - good;
+        unsure |= is_own & (BITS)(size == bound);
         code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & mask);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
         restored[i] = NAME(either)(mask, r, p[i]);
         sum += NAME(weighed)(NAME(csz_bits)(r) & mask, weight[i]);
     }
+    if (unsure && !is_exact) return 0;
     *hash += (uint32_t)sum;
+    return 1;
+}
+static __attribute__((noinline)) int
+NAME(quantize_most)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                    const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                    uint32_t n, const NAME(csz_quantizer) * q, FLOAT bound, uint32_t *hash) {
+    return NAME(quantize_any)(restored, code, refused, v, p, weight, n, q, bound, hash, 0);
+}
+static __attribute__((noinline)) void
+NAME(quantize_exactly)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *restrict refused,
+                       const FLOAT *restrict v, const FLOAT *restrict p, const uint32_t *restrict weight,
+                       uint32_t n, const NAME(csz_quantizer) * q, FLOAT bound, uint32_t *hash) {
+    (void)NAME(quantize_any)(restored, code, refused, v, p, weight, n, q, bound, hash, 1);
 }
 
 /* Both for values of the coarser lattice, which come back as they are there or not. */
@@ -824,8 +845,10 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
                 gained = 0;
                 if (i == 0) NAME(check_exactly)
                 (p->refused + place, v, at, weight, length, bound, q->kept_zero, &gained);
-                else NAME(quantize_exactly)(at, p->code + place, p->refused + place, v, prediction, weight,
-                                            length, q, bound, &gained);
+                else if (!NAME(quantize_most)(at, p->code + place, p->refused + place, v, prediction, weight,
+                                              length, q, bound, &gained))
+                    NAME(quantize_exactly)(at, p->code + place, p->refused + place, v, prediction, weight,
+                                           length, q, bound, &gained);
             }
             if (q->has_fill && NAME(meets_fill)(v, at, length, bound, q->fill)) {
                 NAME(clear_refused)(p, g->rank, &has_refused);
