@@ -14,7 +14,7 @@
 
 enum {
     CSZ_NWORKFLOWS = 4,
-    CSZ_NMODES = CSZ_MODE_FILL + 1,
+    CSZ_NMODES = CSZ_MODE_EXACT + 1,
     CSZ_OUTLIER = CSZ_ANALYSIS_NCODES /* the bin of codes outside the histogram */
 };
 

@@ -70,7 +70,8 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
                                          [CSZ_MODE_RLE] = tiles.rle,
                                          [CSZ_MODE_RLE_VLE] = tiles.rle_vle,
                                          [CSZ_MODE_RAW] = tiles.raw,
-                                         [CSZ_MODE_FILL] = tiles.fill};
+                                         [CSZ_MODE_FILL] = tiles.fill,
+                                         [CSZ_MODE_EXACT] = tiles.exact};
     memcpy(nmodes, counts, sizeof counts);
     return CSZ_OK;
 }

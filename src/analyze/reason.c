@@ -10,11 +10,11 @@
 /* How auto codes the field, as it reads after "auto codes".  Tiles of one value are alike in every workflow.
  */
 static const char *way_of(const uint64_t *nmodes) {
-    const uint64_t single = nmodes[CSZ_MODE_S], raw = nmodes[CSZ_MODE_RAW],
-                   all = nmodes[CSZ_MODE_M] + nmodes[CSZ_MODE_Q] + nmodes[CSZ_MODE_P] + single + raw;
+    const uint64_t single = nmodes[CSZ_MODE_S], kept = nmodes[CSZ_MODE_RAW] + nmodes[CSZ_MODE_EXACT],
+                   all = nmodes[CSZ_MODE_M] + nmodes[CSZ_MODE_Q] + nmodes[CSZ_MODE_P] + single + kept;
     if (all == 0) return "no tile, each being one value";
     if (all == single) return "the tiles with plain Huffman codes";
-    if (all == raw) return "no tile, all being kept raw";
+    if (all == kept) return "no tile by codes, all being kept bit for bit";
     return "tile by tile, 8, 4, 2 or 1 codes a symbol";
 }
 

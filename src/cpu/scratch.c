@@ -214,7 +214,7 @@ csz_tile_plan csz_tile_plan_of(const csz_header *h) {
     plan.type = h->field.type;
     plan.geometry = h->geometry;
     plan.workflow = h->workflow;
-    plan.raw_by_size = 1;
+    plan.raw_by_size = plan.has_exact = 1;
     plan.has_sparse = h->predictor != CSZ_PREDICTOR_LORENZO;
     plan.predictor = h->predictor;
     plan.bound = h->bound_abs;

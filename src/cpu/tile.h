@@ -46,7 +46,8 @@ typedef struct csz_tile_plan {
     csz_pointwise_f32 pointwise_f32;
     csz_pointwise_f64 pointwise_f64;
     int has_sparse;       /* sparse tiles have a form of their own */
-    int raw_by_size;      /* a tile whose record would not be smaller is raw */
+    int raw_by_size;      /* a tile whose record would not be smaller has its values */
+    int has_exact;        /* values may be in exact records (core/exact.h) */
     int is_exact;         /* values come back bit for bit (core/exact.h) */
     int unsigned_zeros;   /* -0.0 counts as 0 */
     int fill_has_quantum; /* 0: no value with the fill's bits, or restored to them, passes the checks */
@@ -220,9 +221,6 @@ void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *
 
 /* Values of the field alone into value[]. */
 void csz_tile_values(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);
-
-/* The same, and their value_hash: what a raw tile restores. */
-void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box);
 
 /* value_hash of what value[] holds in the field. */
 uint32_t csz_tile_hash(const csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);

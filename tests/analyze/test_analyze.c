@@ -184,7 +184,7 @@ static void reasons_follow_what_was_chosen(void **state) {
         check_reason(&noise, 1e-2, exact, "auto codes the tiles with plain Huffman codes");
     for (uint64_t i = 0; i < noise.n; i++)
         store_bits_at(noise.data, CSZ_F32, i, 0x7F800001u + csz_scatter(5, i) % 0x7FFFFF);
-    check_reason(&noise, 1e-2, 0, "auto codes no tile, all being kept raw");
+    check_reason(&noise, 1e-2, 0, "auto codes no tile by codes, all being kept bit for bit");
     sample_free(&noise);
     static const character one_value[] = {ZEROS, CONSTANT, ALL_NAN, MINUS_ZERO};
     for (int k = 0; k < 4; k++)

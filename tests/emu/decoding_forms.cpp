@@ -148,7 +148,9 @@ static void check_record_forms(csz_context *context, size_t step) {
                   {{4, 300, 5}, CSZ_F32, MASKED, 1e-3, CSZ_WORKFLOW_AUTO},
                   {{4, 300, 5}, CSZ_F64, ROUGH, 1e-3, CSZ_WORKFLOW_AUTO},
                   {{9000}, CSZ_F32, ROUGH, 1e-3, CSZ_WORKFLOW_AUTO},
-                  {{4, 300, 5}, CSZ_F64, HUGE_JUMPS, 1e-9, CSZ_WORKFLOW_AUTO}};
+                  {{4, 300, 5}, CSZ_F64, HUGE_JUMPS, 1e-9, CSZ_WORKFLOW_AUTO},
+                  {{70, 300}, CSZ_F32, NOISE3, 1e-12, CSZ_WORKFLOW_AUTO}};
+    int nexact = 0;
     size_t first = 0; /* so that the records of unlike fields lend unlike forms */
     for (const auto &f : fields) {
         const made m = make_archive(context, f.type, f.dims, f.kind, f.bound, f.workflow);
@@ -156,7 +158,12 @@ static void check_record_forms(csz_context *context, size_t step) {
         csz_header_read(&h, m.archive.data(), m.archive.size());
         const box b = {{0, 0, 0}, {1, 1, h.geometry.rank == 3 ? 3u : 40u}};
         const std::vector<uint32_t> record = record_of(m, h);
-        const csz_record_head head = csz_record_unpack(record[0]);
+        csz_record_head head = csz_record_unpack(record[0]);
+        if (head.mode == CSZ_MODE_EXACT) { /* its first word has other fields */
+            head = {};
+            head.mode = CSZ_MODE_EXACT;
+            nexact++;
+        }
         const uint32_t nlanes = head.mode < CSZ_MODE_RAW ? csz_mode_lanes((int)head.mode) : 0;
         std::vector<std::vector<uint32_t>> forms;
         std::vector<size_t> sound; /* of these */
@@ -263,6 +270,7 @@ static void check_record_forms(csz_context *context, size_t step) {
             if (s && std::count(sound.begin(), sound.end(), i)) fail("refused", label);
         }
     }
+    if (nexact == 0) fail("none is exact", "forms of records");
 }
 
 /* The same of what stands before the records, and between them and the footer. */

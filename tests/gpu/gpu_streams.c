@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpu_streams.c: what only a real device shows: calls captured into a graph and replayed on changed data; two
- * contexts at once on two streams from two threads; a field of several frames from host memory, pageable and
- * pinned, with and without a limit on the device's memory.  Skipped, with a word, where no GPU is usable.
+ * gpu_streams.c: what only a real device shows: calls captured into a graph and replayed on changed data;
+ * several contexts at once, each on a stream and thread of its own; a field of several frames from host
+ * memory, pageable and pinned, with and without a limit on the device's memory.  Skipped, with a word, where
+ * no GPU is usable.
  */
 #include "device.h"
 
@@ -161,20 +162,18 @@ static void *worker_run(void *arg) {
     return NULL;
 }
 
-static void check_two_contexts(csz_predictor predictor) {
-    worker w[2];
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++) {
-        w[i].s = sample_make(i ? field_2d(CSZ_F64, 700, 900) : field_3d(CSZ_F32, 60, 130, 140),
-                             i ? ROUGH : SPECIALS, 3);
-        w[i].o = options_make(i ? CSZ_BOUND_REL : CSZ_BOUND_ABS, 1e-3);
-        w[i].o.predictor = predictor;
+enum { WORKERS_MAX = 8 };
+
+/* Expectations of n workers whose fields and options are set; then all at once. */
+static void check_workers(worker *w, int n) {
+    pthread_t threads[WORKERS_MAX];
+    for (int i = 0; i < n; i++) {
         w[i].expected = cpu_archive(&w[i].s, w[i].o);
         w[i].values = cpu_values(&w[i].expected, w[i].s.nbytes);
     }
-    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, worker_run, &w[i]), 0);
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n; i++) assert_int_equal(pthread_create(&threads[i], NULL, worker_run, &w[i]), 0);
+    for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < n; i++) {
         assert_int_equal(w[i].failures, 0);
         free(w[i].values);
         archive_free(&w[i].expected);
@@ -184,8 +183,30 @@ static void check_two_contexts(csz_predictor predictor) {
 
 static void two_contexts_work_at_once(void **state) {
     (void)state;
-    check_two_contexts(CSZ_PREDICTOR_LORENZO);
-    check_two_contexts(CSZ_PREDICTOR_AUTO);
+    const csz_predictor predictors[] = {CSZ_PREDICTOR_LORENZO, CSZ_PREDICTOR_AUTO};
+    for (int p = 0; p < 2; p++) {
+        worker w[2];
+        for (int i = 0; i < 2; i++) {
+            w[i].s = sample_make(i ? field_2d(CSZ_F64, 700, 900) : field_3d(CSZ_F32, 60, 130, 140),
+                                 i ? ROUGH : SPECIALS, 3);
+            w[i].o = options_make(i ? CSZ_BOUND_REL : CSZ_BOUND_ABS, 1e-3);
+            w[i].o.predictor = predictors[p];
+        }
+        check_workers(w, 2);
+    }
+}
+
+/* The same kernels with unlike sizes of shared memory, whose limit belongs to the kernel. */
+static void contexts_share_kernels(void **state) {
+    (void)state;
+    worker w[WORKERS_MAX];
+    for (int i = 0; i < WORKERS_MAX; i++) {
+        const uint64_t n = 17 + 9 * (uint64_t)i;
+        w[i].s = sample_make(field_3d(CSZ_F32, n, n + 20, 2 * n), i % 2 ? SMOOTH : ROUGH, 3);
+        w[i].o = options_make(CSZ_BOUND_ABS, i % 2 ? 1e-4 : 1e-3);
+        w[i].o.predictor = CSZ_PREDICTOR_PYRAMID;
+    }
+    check_workers(w, WORKERS_MAX);
 }
 
 /* ---- host memory ---- */
@@ -248,6 +269,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_graph_compresses_what_then_lies_there),
         cmocka_unit_test(two_contexts_work_at_once),
+        cmocka_unit_test(contexts_share_kernels),
         cmocka_unit_test(host_memory_goes_through_in_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,13 @@ static int read_values(csz_tile_work *w, const csz_tile_plan *plan, const csz_ti
     return c->at == c->nwords;
 }
 
+/* The values of an exact record that has been decoded: its tile is then as a raw one. */
+static void read_exact(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
+    csz_tile_exact_restore(w, plan, box, NULL);
+    w->base = 0;
+    w->is_constant = w->has_values = 1;
+}
+
 enum { UNARY_AT_ONCE = 57 }; /* bits that a look into a stream has at least */
 
 /* The deltas of a sparse record. */
@@ -176,10 +183,13 @@ int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decod
     if (head.mode == CSZ_MODE_RAW || (head.mode == CSZ_MODE_FILL && !plan->is_exact)) {
         return first == head.mode && read_values(w, plan, box, &c, head.mode == CSZ_MODE_FILL);
     }
-    if (plan->is_exact) {
+    if (head.mode == CSZ_MODE_EXACT) {
+        if (!csz_tile_exact_decode(w, plan, record, nwords)) return 0;
         w->is_constant = 0;
-        return head.mode == CSZ_MODE_EXACT && csz_tile_exact_decode(w, plan, record, nwords);
+        if (!plan->is_exact) read_exact(w, plan, box);
+        return 1;
     }
+    if (plan->is_exact) return 0;
     if (head.mode == CSZ_MODE_SPARSE) return read_sparse(w, plan, box, record, nwords);
     const uint32_t value_words = plan->type == CSZ_F32 ? 1 : 2;
     if (!csz_record_head_holds(&head, plan->geometry.rank, value_words)) return 0;

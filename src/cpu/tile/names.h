@@ -23,7 +23,6 @@
 
 #define csz_tile_quantize CSZ_ISA_NAME(csz_tile_quantize, CSZ_ISA)
 #define csz_tile_values CSZ_ISA_NAME(csz_tile_values, CSZ_ISA)
-#define csz_tile_load CSZ_ISA_NAME(csz_tile_load, CSZ_ISA)
 #define csz_tile_hash CSZ_ISA_NAME(csz_tile_hash, CSZ_ISA)
 #define csz_tile_measure CSZ_ISA_NAME(csz_tile_measure, CSZ_ISA)
 #define csz_tile_symbols_make CSZ_ISA_NAME(csz_tile_symbols_make, CSZ_ISA)

@@ -292,8 +292,3 @@ void csz_tile_values(csz_tile_work *w, const csz_tile_plan *plan, const void *da
         load_f64(w, plan, data, box);
     }
 }
-
-void csz_tile_load(csz_tile_work *w, const csz_tile_plan *plan, const void *data, const csz_tile_box *box) {
-    csz_tile_values(w, plan, data, box);
-    w->value_hash = csz_tile_hash(w, plan, box);
-}

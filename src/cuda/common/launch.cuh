@@ -74,12 +74,16 @@ static int csz_launch_first(void (*kernel)(P), uint32_t grid, uint32_t block, vo
 }
 
 /*
- * Lets a kernel have nbytes of dynamic shared memory, which may be more than the default limit; 0 on
- * failure.
+ * Lets a kernel have nbytes of dynamic shared memory, which may be more than the default limit; 0 on failure.
+ * The limit is the kernel's, for all threads of the process.  So it is always the device's: with the size of
+ * each launch, another thread could lower it before this one's launch.
  */
 template <typename K> static int csz_shared_allow(K kernel, size_t nbytes) {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes) ==
-           cudaSuccess;
+    int device = 0, most = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+           nbytes <= (size_t)most &&
+           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most) == cudaSuccess;
 }
 
 /*

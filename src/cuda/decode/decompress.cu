@@ -189,8 +189,8 @@ static int call_launch(const decode_call *call, const device_limits *d, int rank
     }
     if (!call->check_groups)
         good &= csz_launch_next(verify_kernel, d->nsms * 8, VERIFY_THREADS, 0, chained, stream, *call);
-    return good & csz_launch_next(general_kernel<G>, d->nsms * GENERAL_BLOCKS, GENERAL_THREADS, 0, chained,
-                                  stream, *call);
+    return good & csz_launch_next(general_kernel<G>, d->nsms * G::blocks, GENERAL_THREADS, 0, chained, stream,
+                                  *call);
 }
 
 template <typename V>

@@ -5,8 +5,7 @@
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/decode/decode_kernel.cuh"
-#include "cuda/decode/general.cuh"
-#include "cuda/predict/lorenzo_restore.cuh"
+#include "cuda/decode/exact.cuh"
 
 template <typename V>
 static int pointwise_launch(const decode_call *call, int nsms, int chained, void *stream) {
@@ -20,8 +19,9 @@ static int pointwise_launch(const decode_call *call, int nsms, int chained, void
     }
     if (!call->check_groups)
         good &= csz_launch_next(verify_kernel, nsms * 8, VERIFY_THREADS, 0, chained, stream, *call);
-    return good & csz_launch_next(general_kernel<lorenzo_general<V, scale>>, nsms * GENERAL_BLOCKS,
-                                  GENERAL_THREADS, 0, chained, stream, *call);
+    typedef lorenzo_general<V, scale> general;
+    return good & csz_launch_next(general_kernel<general>, nsms * general::blocks, GENERAL_THREADS, 0,
+                                  chained, stream, *call);
 }
 
 extern "C" int csz_cuda_pointwise_launch(const decode_call *call, int nsms, int chained, void *stream) {

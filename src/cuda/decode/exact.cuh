@@ -9,10 +9,14 @@
 
 #include "core/exact.h"
 #include "cuda/decode/general.cuh"
+#include "cuda/decode/group.cuh"
 #include "cuda/predict/lorenzo_restore.cuh"
 
 /* In place of a predictor: the general kernel decodes exact tiles. */
-template <typename V> struct exact_general { typedef V value; };
+template <typename V> struct exact_general {
+    typedef V value;
+    enum { blocks = sizeof(V) == 4 ? 8 : 5 }; /* a thread has 32 codes in registers */
+};
 
 CSZ_DEVICE uint32_t exact_ordered(uint32_t x) { return csz_ordered_u32(x); }
 CSZ_DEVICE uint64_t exact_ordered(uint64_t x) { return csz_ordered_u64(x); }
@@ -59,13 +63,32 @@ CSZ_DEVICE uint32_t exact_stream_ends(const uint32_t *words, uint32_t end) {
 }
 
 /*
- * Differences of a record of nwords words, by element, into shared->acc.  Every thread returns the same: 0
- * where the record is malformed.
+ * A record in shared->acc, where that has room for it, by all threads.  Each then reads a stretch of it word
+ * by word, which in memory would take a cache line each.  Words beside the record are copied too: archives go
+ * on behind every record.  Has a barrier.
+ */
+template <typename A>
+CSZ_DEVICE const uint32_t *exact_staged(const uint32_t *record, uint32_t nwords, general_shared<A> *shared,
+                                        csz_team team) {
+    const uint32_t skew = record_skew(record), nchunks = (skew + nwords + 3) / 4;
+    if (nchunks > sizeof shared->acc / sizeof(uint4)) return record;
+    uint4 *stage = (uint4 *)shared->acc;
+    const uint4 *from = (const uint4 *)(record - skew);
+    for (uint32_t i = team.thread(); i < nchunks; i += GENERAL_THREADS) csz_copy_start(stage + i, from + i);
+    csz_copies_wait();
+    team.meet();
+    return (const uint32_t *)stage + skew;
+}
+
+/*
+ * Differences of a record of nwords words, in memory or staged, by element, into shared->acc.  Every thread
+ * returns the same: 0 where the record is malformed.
  */
 template <typename V, typename A>
 static __device__ uint32_t exact_codes(const uint32_t *record, uint32_t nwords, int rank,
                                        general_shared<A> *shared, csz_team team) {
-    const uint32_t r = team.thread(), lane = r & 31, type_nbits = 8 * sizeof(V), first = record[0];
+    const uint32_t r = team.thread(), lane = r & 31, type_nbits = 8 * sizeof(V);
+    const uint32_t first = record[0];
     const csz_exact_head head = csz_exact_unpack(first);
     const uint32_t widths_at = csz_exact_widths_at(&head, type_nbits);
     if ((first & 15) != CSZ_MODE_EXACT || !csz_exact_head_holds(first, rank, type_nbits) ||
@@ -112,18 +135,21 @@ static __device__ uint32_t exact_codes(const uint32_t *record, uint32_t nwords, 
         !exact_stream_ends(record, 32 * codes_at + total))
         return 0;
     exact_reader widths = own, codes(record, 32 * codes_at + before);
-    A *to = shared->acc + wide_place_of_code(rank, r, 0);
     const uint32_t slice = rank == 3 ? 528 : 132, mask = (1u << head.group_log2) - 1;
+    A z[CSZ_UNIT_N];
     uint32_t width = 0;
-#pragma unroll 4
+#pragma unroll
     for (uint32_t b = 0; b < CSZ_UNIT_N; b++) {
-        A z = 0;
+        z[b] = 0;
         if (is_stored) {
             if ((b & mask) == 0) width = head.least + widths.take(f);
-            codes.take(&z, width);
+            codes.take(&z[b], width);
         }
-        to[(b >> 2) * slice + (b & 3)] = exact_delta(z);
     }
+    team.meet();
+    A *to = shared->acc + wide_place_of_code(rank, r, 0);
+#pragma unroll
+    for (uint32_t b = 0; b < CSZ_UNIT_N; b++) to[(b >> 2) * slice + (b & 3)] = exact_delta(z[b]);
     team.meet();
     return 1;
 }
@@ -159,11 +185,10 @@ static __device__ uint32_t exact_store_unit(const tile_target<V> *target, const 
     return hash;
 }
 
-/* One tile; returns the thread's part of the job's checksum of values. */
+/* One exact or raw tile; returns the thread's part of the job's checksum of values. */
 template <typename V, typename A>
-static __device__ uint32_t tile_decode(exact_general<V>, const decode_call *call, const decode_job *job,
-                                       const tile_place *place, const uint16_t *, general_shared<A> *shared,
-                                       csz_team team, uint32_t *wrong) {
+static __device__ uint32_t exact_tile(const decode_call *call, const decode_job *job, const tile_place *place,
+                                      general_shared<A> *shared, csz_team team, uint32_t *wrong) {
     typedef csz_value<V> traits;
     const uint32_t r = team.thread();
     const csz_geometry *g = &call->geometry;
@@ -171,11 +196,13 @@ static __device__ uint32_t tile_decode(exact_general<V>, const decode_call *call
     const uint32_t offset = __ldcg(offsets), nwords = __ldcg(offsets + 1) - offset;
     const uint32_t *record = job->frame + job->payload_word + offset;
     const tile_target<V> target = tile_target_of<V>(call, place);
-    record_add_up(call, job, place, record, offset, nwords, r);
     const uint32_t is_raw = nwords && record[0] == CSZ_MODE_RAW, is_coded = nwords && !is_raw;
+    if (is_coded) record = exact_staged(record, nwords, shared, team);
+    record_add_up(call, job, place, record, offset, nwords, r);
     const uint32_t by_units = target.full && call->default_shape, order = is_coded ? record[0] >> 30 : 0,
                    sums_slices = by_units && g->rank == 3 && order == CSZ_ORDER_FULL;
-    A base = 0;
+    /* before the codes take the record's place */
+    const A base = is_coded && nwords > traits::words ? traits::to_bits(traits::load(record + 1)) : 0;
     uint32_t sound = !is_raw || nwords == 1 + target.inside * traits::words;
     if (is_coded) {
         sound = exact_codes<V>(record, nwords, g->rank, shared, team);
@@ -183,7 +210,6 @@ static __device__ uint32_t tile_decode(exact_general<V>, const decode_call *call
             /* dims that the rank lacks have one element */
             const int last = sums_slices ? 1 : (int)order > 3 - g->rank ? (int)order : 3 - g->rank;
             lorenzo_sums_to(g, order, last, shared->acc, shared->totals, team);
-            base = traits::to_bits(traits::load(record + 1));
         }
     }
     if (!sound) {
@@ -209,6 +235,30 @@ static __device__ uint32_t tile_decode(exact_general<V>, const decode_call *call
         hash += csz_value_term(value) * (shared->unit_weight[code >> 5] * shared->code_weight[code & 31]);
     }
     return hash * csz_tile_weight(place->tile);
+}
+
+/* Out of line, for tiles that are few. */
+template <typename V, typename A>
+CSZ_COLD uint32_t exact_tile_apart(const decode_call *call, const decode_job *job, const tile_place *place,
+                                   general_shared<A> *shared, csz_team team, uint32_t *wrong) {
+    return exact_tile<V>(call, job, place, shared, team, wrong);
+}
+
+/* Any tile of an exact archive, and of another one. */
+template <typename V, typename A>
+CSZ_DEVICE uint32_t tile_decode(exact_general<V>, const decode_call *call, const decode_job *job,
+                                const tile_place *place, const uint16_t *, general_shared<A> *shared,
+                                csz_team team, uint32_t *wrong) {
+    return exact_tile<V>(call, job, place, shared, team, wrong);
+}
+template <typename V, typename S, typename A>
+CSZ_DEVICE uint32_t tile_decode(lorenzo_general<V, S>, const decode_call *call, const decode_job *job,
+                                const tile_place *place, const uint16_t *tables, general_shared<A> *shared,
+                                csz_team team, uint32_t *wrong) {
+    const uint32_t *offsets = call->offsets + job->tile_base + place->tile, offset = __ldcg(offsets);
+    if (__ldcg(offsets + 1) != offset && (job->frame[job->payload_word + offset] & 15) == CSZ_MODE_EXACT)
+        return exact_tile_apart<V>(call, job, place, shared, team, wrong);
+    return general_tile<lorenzo_general<V, S>>(call, job, place, tables, shared, team, wrong);
 }
 
 #endif

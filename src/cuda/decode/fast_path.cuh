@@ -20,8 +20,9 @@ template <typename V> CSZ_COLD uint32_t tile_inside(const decode_call *call, con
 /*
  * Checks a record's head, decodes its lanes if the fast path can restore it, and says how the tile is to be
  * stored.  Every thread of the group calls it.  S: the predictor's scale.  RUNS_NEVER: the record has no
- * runs, nor raw values; RUNS_MAYBE: either; RUNS_IN_SHARED: runs, and tables are theirs, in shared memory.
- * SHARES: the warp shares raw bits of long lanes. staged: the same words, as readers of lanes see them.
+ * runs, nor raw or exact values; RUNS_MAYBE: any; RUNS_IN_SHARED: runs, and tables are theirs, in shared
+ * memory. SHARES: the warp shares raw bits of long lanes. staged: the same words, as readers of lanes see
+ * them.
  */
 enum { RUNS_NEVER, RUNS_MAYBE, RUNS_IN_SHARED };
 template <typename S, int RUNS, bool SHARES, typename W, typename T>
@@ -31,24 +32,26 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
     typedef typename S::value V;
     typedef csz_value<V> traits;
     const record_view<V> view = record_open<V>(words, nwords, rank);
-    const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL;
+    const uint32_t flat = view.mode == CSZ_MODE_CONSTANT || view.mode == CSZ_MODE_FILL,
+                   is_exact = RUNS == RUNS_MAYBE && view.mode == CSZ_MODE_EXACT;
     uint32_t kind = RUNS == RUNS_MAYBE && view.mode == CSZ_MODE_RAW ? KIND_RAW
                     : flat                       ? (view.nmasks ? KIND_FLAT_MASKED : KIND_FLAT)
                     : view.nmasks                ? KIND_MASKED
                     : task->held == HELD_ALIGNED ? KIND_ALIGNED
                                                  : KIND_EDGE;
-    uint32_t sound = view.sound;
+    uint32_t sound = view.sound | is_exact; /* the slow path looks into those */
     if (RUNS == RUNS_MAYBE && kind == KIND_RAW) {
         sound = sound && nwords == 1 + tile_inside<V>(call, task) * traits::words;
     } else if (flat) {
         sound = sound && flat_adds_up(&view, words, nwords);
     } else if (sound) {
         /*
-         * the slow path's: wide deltas, bases out of reach, and records that readers might leave the
-         * archive from
+         * the slow path's: exact values, wide deltas, bases out of reach, and records that readers might
+         * leave the archive from
          */
         const uint64_t reach = (uint64_t)job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (view.klass || !S::accepts(view.base) || (nwords > job->stage_words && reach > job->words_left)) {
+        if (is_exact || view.klass || !S::accepts(view.base) ||
+            (nwords > job->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
             if (one_round && r == 0) {
                 one_round_shared *own = one_round_own(call);

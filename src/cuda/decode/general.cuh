@@ -4,8 +4,8 @@
  * tile, in the type's full integers.  The last block of its kernel compares all checksums, so that a call
  * needs no kernel for that.
  *
- * G is a predictor's part of it: its value type, how quanta become values, and sums(), which turns deltas
- * into quanta relative to the base.
+ * G is a predictor's part of it: its value type, blocks of a multiprocessor, how quanta become values, and
+ * sums(), which turns deltas into quanta relative to the base.
  */
 #ifndef CSZ_CUDA_DECODE_GENERAL_CUH
 #define CSZ_CUDA_DECODE_GENERAL_CUH
@@ -15,7 +15,7 @@
 #include "cuda/decode/read/masks.cuh"
 #include "cuda/decode/read/record.cuh"
 
-enum { GENERAL_THREADS = CSZ_TEAM_THREADS, GENERAL_BLOCKS = 8 /* of an SM */ };
+enum { GENERAL_THREADS = CSZ_TEAM_THREADS };
 static_assert((int)GENERAL_THREADS == (int)CSZ_TILE_UNITS, "a thread has a unit");
 
 /* ---- lanes ---- */
@@ -218,7 +218,8 @@ static __device__ uint32_t general_unit_inside(const csz_geometry *g, const tile
 
 /* A team's shared memory; csz_value_weight of code b of a unit is unit_weight times code_weight. */
 template <typename A> struct general_shared {
-    A acc[WIDE_N], totals[GENERAL_THREADS];
+    alignas(16) A acc[WIDE_N];
+    A totals[GENERAL_THREADS];
     uint32_t masked[CSZ_MASKS_MAX][CSZ_TILE_UNITS];
     uint32_t unit_weight[CSZ_TILE_UNITS], code_weight[32];
     uint32_t last;
@@ -336,18 +337,11 @@ static __device__ uint32_t general_tile(const decode_call *call, const decode_jo
     return hash * csz_tile_weight(place->tile);
 }
 
-/* The same, as the kernel calls it: exact.cuh has another. */
-template <typename G, typename A>
-CSZ_DEVICE uint32_t tile_decode(G, const decode_call *call, const decode_job *job, const tile_place *place,
-                                const uint16_t *tables, general_shared<A> *shared, csz_team team,
-                                uint32_t *wrong) {
-    return general_tile<G>(call, job, place, tables, shared, team, wrong);
-}
-
 /* ---- the kernel ---- */
 
+/* tile_decode is exact.cuh's. */
 template <typename G>
-static __global__ void __launch_bounds__(GENERAL_THREADS, GENERAL_BLOCKS)
+static __global__ void __launch_bounds__(GENERAL_THREADS, G::blocks)
     general_kernel(const __grid_constant__ decode_call call) {
     typedef typename csz_value<typename G::value>::bits integer;
     __shared__ general_shared<integer> shared;

@@ -10,8 +10,8 @@
 #ifndef CSZ_CUDA_DECODE_ONE_ROUND_CUH
 #define CSZ_CUDA_DECODE_ONE_ROUND_CUH
 
+#include "cuda/decode/exact.cuh"
 #include "cuda/decode/fast_path.cuh"
-#include "cuda/decode/general.cuh"
 
 /*
  * A group's task, and its record into its stage, by the archive alone; returns the thread's part of the
@@ -130,7 +130,7 @@ CSZ_COLD void one_round_slow(const decode_call *call, const one_round_shared *ow
         uint32_t wrong = 0;
         const tile_place place = tile_place_by_number(job, own->slow[i]);
         const uint32_t hash =
-            csz_warp_add(general_tile<G>(call, job, &place, call->tables, shared, team, &wrong));
+            csz_warp_add(tile_decode(G(), call, job, &place, call->tables, shared, team, &wrong));
         if (threadIdx.x % 32 == 0) atomicAdd(&job->own->value_sum, hash);
         if (wrong) fault(job, CSZ_CUDA_FAULT_RECORD);
         team.meet();

@@ -94,7 +94,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     record_end(&r, l, facts.special_words);
     mode = (int)(r.first & 15u);
     if (r.words >= facts.raw_words) {
-        csz_apart([&] { raw_encode<V, RANK>(sh, job); });
+        csz_apart([&] { values_encode<V, RANK>(sh, job); });
         return;
     }
     const bool whole = r.words >= stage_size<V>::half, now = r.words >= stage_size<V>::words;

@@ -63,7 +63,7 @@ CSZ_DEVICE void whole_begin(encode_shared<V> &sh, const record_layout &r, typena
 
 struct general_result {
     uint32_t special_at; /* where the record has its masks and exceptions, in words */
-    uint32_t instead;    /* nothing is staged: a raw record is no larger */
+    uint32_t instead;    /* nothing is staged: the tile has its values */
 };
 
 /* What general_encode has to know of a tile, but for its deltas. */
@@ -76,8 +76,8 @@ struct general_tile {
 };
 
 /*
- * Measures the tile's record, publishes its size and stages all but its masks and exceptions, unless a raw
- * record is no larger. The region may hold nothing else that is needed but the deltas. Out of line: inlined,
+ * Measures the tile's record, publishes its size and stages all but its masks and exceptions, unless the tile
+ * has its values. The region may hold nothing else that is needed but the deltas. Out of line: inlined,
  * it made the common path of the encoder 1% slower. FORMS: the modes that tiles of such deltas may have.
  */
 enum { FORM_SINGLE = 1, FORM_RUNS = 2 };

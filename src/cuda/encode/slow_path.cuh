@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow_path.cuh: what few tiles need, out of line: raw records, runs, exceptions, records larger than their
- * stage, quantization by the slow path.
+ * slow_path.cuh: what few tiles need, out of line: exact and raw records, runs, exceptions, records larger
+ * than their stage, quantization by the slow path.
  */
 #ifndef CSZ_CUDA_SLOW_PATH_CUH
 #define CSZ_CUDA_SLOW_PATH_CUH
 
-#include "cuda/encode/general.cuh"
+#include "cuda/encode/exact.cuh"
 #include "cuda/encode/narrow.cuh"
 
 /* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
@@ -131,6 +131,23 @@ template <typename V, int RANK> CSZ_COLD void raw_encode(encode_shared<V> &sh, c
     sh.hash_sum[t] += (raw_load<V, RANK>(sh.predict.region, job.tile, c) - sh.predict.hash[t]) * c.weight;
 }
 
+/* The record of a tile whose deltas do not make it smaller: exact or, where that is not smaller, raw. */
+template <typename V, int RANK> CSZ_COLD void values_encode(encode_shared<V> &sh, const encode_job<V> &job) {
+    const csz_claim &c = claim_of(sh);
+    const uint32_t t = csz_thread();
+    uint32_t hash;
+    record_flush(sh, job, true);
+    const uint32_t words =
+        exact_stage<V, RANK>(sh.predict, sh.predict.region, job.tile, c, &hash, [&](uint32_t n) {
+            if (n) record_publish(sh, n, STAGED_WHOLE | STAGED_NOW);
+        });
+    /* no record means zeros in exact archives alone */
+    if (csz_agreed(words == 0 || words >= raw_words_of<V>(c)))
+        raw_encode<V, RANK>(sh, job);
+    else
+        sh.hash_sum[t] += (hash - sh.predict.hash[t]) * c.weight;
+}
+
 /*
  * What few tiles of class 0 need before their record is measured: masks and exceptions; and the records of
  * the workflows of runs. The deltas are parked.
@@ -149,7 +166,7 @@ CSZ_COLD prepared_tile tile_prepare(encode_shared<V> &sh, const encode_job<V> &j
     if (special) special_measure<V, RANK>(sh, job, c, sh.predict.exceptions[csz_thread()]);
     if (as_runs) {
         const int mode = csz_mode_of_workflow(job.tile.workflow, 0, CSZ_MODE_S);
-        if (runs_encode<V, RANK>(sh, job, c, order, mode).instead) raw_encode<V, RANK>(sh, job);
+        if (runs_encode<V, RANK>(sh, job, c, order, mode).instead) values_encode<V, RANK>(sh, job);
     }
     return r;
 }
@@ -167,7 +184,7 @@ template <typename V, int RANK, bool IS_SHORT>
 CSZ_DEVICE void other_encode(encode_shared<V> &sh, const encode_job<V> &job) {
     const csz_claim &c = claim_of(sh);
     if (!sh.predict.is_fill) {
-        if (wide_encode<V, RANK, IS_SHORT>(sh, job, c).instead) raw_encode<V, RANK>(sh, job);
+        if (wide_encode<V, RANK, IS_SHORT>(sh, job, c).instead) values_encode<V, RANK>(sh, job);
     } else if (csz_thread() == 0) {
         record_publish(sh, 1 + csz_value<V>::words, STAGED_WHOLE | STAGED_NOW);
         sh.predict.region[0] = CSZ_MODE_FILL;

@@ -489,6 +489,7 @@ CSZ_DEVICE void lorenzo_sums(const csz_geometry *g, uint32_t order, A *acc, A *t
 template <typename V, typename S = linear_scale<V>> struct lorenzo_general {
     typedef V value;
     typedef S scale;
+    enum { blocks = 8 };
     template <typename A, typename T>
     static __device__ __forceinline__ void sums(const csz_geometry *g, uint32_t order, A *acc, A *totals,
                                                 T team) {

@@ -186,6 +186,17 @@ template <typename V> struct csz_rounding {
     __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
 };
 
+/* log2(m) in units of 2^-22, m from 1/2 to 2: less than 2 from it. */
+CSZ_DEVICE uint32_t csz_quick_log(float m) {
+    float log2_m;
+#if defined(__CUDA_ARCH__)
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2_m) : "f"(m));
+#else
+    log2_m = log2f(m);
+#endif
+    return csz_bits_f32(fmaf(log2_m, 0x1p22f, CSZ_MAGIC_F32)) - CSZ_MAGIC_F32_BITS;
+}
+
 /*
  * Steps of a magnitude's logarithm by fewer instructions than core/pointwise.h takes.  lg2.approx is within
  * 2^-22 of the logarithm and the polynomial within 2^-20.9, so that with roundings they differ by 4 units at
@@ -193,19 +204,13 @@ template <typename V> struct csz_rounding {
  * step.  reach: so far from a step, 0 where steps are so small that the float product may miss the nearest by
  * more than 1.
  */
+enum { CSZ_QUICK_LEAST = 512, CSZ_QUICK_MARGIN = 5 };
 CSZ_DEVICE uint32_t csz_log_reach(const csz_pointwise_f32 &z) {
-    return z.step >= 512 ? (z.step >> 1) - 5 : 0;
+    return z.step >= CSZ_QUICK_LEAST ? (z.step >> 1) - CSZ_QUICK_MARGIN : 0;
 }
 CSZ_DEVICE uint32_t csz_quick_steps(uint32_t size, const csz_pointwise_f32 &z, uint32_t reach) {
     const int32_t e = (int32_t)(size - 0x3F3504F3u) >> 23;
-    const float m = csz_f32_bits(size - ((uint32_t)e << 23));
-    float log2_m;
-#if defined(__CUDA_ARCH__)
-    asm("lg2.approx.f32 %0, %1;" : "=f"(log2_m) : "f"(m));
-#else
-    log2_m = log2f(m);
-#endif
-    const uint32_t units = csz_bits_f32(fmaf(log2_m, 0x1p22f, CSZ_MAGIC_F32)) - CSZ_MAGIC_F32_BITS,
+    const uint32_t units = csz_quick_log(csz_f32_bits(size - ((uint32_t)e << 23))),
                    log = size >= z.first
                              ? z.offset + ((uint32_t)(e - z.exponent) << CSZ_LOG_NBITS_F32) + units
                              : 0,
@@ -213,8 +218,26 @@ CSZ_DEVICE uint32_t csz_quick_steps(uint32_t size, const csz_pointwise_f32 &z, u
     if (log - q * z.step + reach < 2 * reach) return q;
     return csz_pointwise_steps_f32(size >= z.first ? csz_pointwise_log_above_f32(size, &z) : 0, &z);
 }
-CSZ_DEVICE uint64_t csz_log_reach(const csz_pointwise_f64 &) { return 0; }
-CSZ_DEVICE uint64_t csz_quick_steps(uint64_t size, const csz_pointwise_f64 &z, uint64_t) {
+
+/*
+ * The same of f64, whose logarithms have 18 bits more: from the upper 23 bits of the mantissa, by which they
+ * differ by 3 units of 2^-22.  Only up to 2^500 above 2^exponent, where 32 bits hold it.
+ */
+enum { CSZ_QUICK_SHIFT = CSZ_LOG_NBITS_F64 - CSZ_LOG_NBITS_F32 };
+CSZ_DEVICE uint64_t csz_log_reach(const csz_pointwise_f64 &z) {
+    return z.step >= (uint64_t)CSZ_QUICK_LEAST << CSZ_QUICK_SHIFT
+               ? (z.step >> 1) - ((uint64_t)CSZ_QUICK_MARGIN << CSZ_QUICK_SHIFT)
+               : 0;
+}
+CSZ_DEVICE uint64_t csz_quick_steps(uint64_t size, const csz_pointwise_f64 &z, uint64_t reach) {
+    const uint32_t octave = (uint32_t)(size >> 52) - (uint32_t)(1023 + z.exponent),
+                   mantissa = (uint32_t)(size >> 29) & 0x7FFFFFu,
+                   log = (uint32_t)(z.offset >> CSZ_QUICK_SHIFT) + (octave << CSZ_LOG_NBITS_F32) +
+                         csz_quick_log(csz_f32_bits(0x3F800000u | mantissa)),
+                   q = (uint32_t)__float2int_rn((float)(int32_t)log *
+                                                (float)(z.inverse * (double)(1 << CSZ_QUICK_SHIFT)));
+    if (size == 0) return 0;
+    if (octave < 500 && ((uint64_t)log << CSZ_QUICK_SHIFT) - q * z.step + reach < 2 * reach) return q;
     return csz_pointwise_steps_f64(size >= z.first ? csz_pointwise_log_above_f64(size, &z) : 0, &z);
 }
 

@@ -46,7 +46,8 @@ static __device__ __noinline__ uint32_t chunks_given(const uint32_t *kinds) {
 /* A job's kept modes: their records find their tables in a block's shared memory, or need none. */
 CSZ_DEVICE uint32_t modes_kept(uint32_t given) {
     const uint32_t first = TABLE_NARROW_N - 8 * given; /* that is not kept */
-    uint32_t modes = ~(1u << CSZ_MODE_RLE | 1u << CSZ_MODE_RLE_VLE | 1u << CSZ_MODE_RAW);
+    uint32_t modes =
+        ~(1u << CSZ_MODE_RLE | 1u << CSZ_MODE_RLE_VLE | 1u << CSZ_MODE_RAW | 1u << CSZ_MODE_EXACT);
     if (first <= TABLE_MV) modes &= ~(1u << CSZ_MODE_M);
     if (first <= TABLE_QV) modes &= ~(1u << CSZ_MODE_Q);
     if (first <= TABLE_PV) modes &= ~(1u << CSZ_MODE_P);

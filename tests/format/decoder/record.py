@@ -46,7 +46,7 @@ def decode_record(tile, books, words):
     if tile.is_exact:
         require(mode in (RAW, EXACT), "a tile of an exact archive has another mode")
     else:
-        require(mode <= SPARSE - (not tile.may_be_sparse), "the mode of a tile is not known")
+        require(mode <= EXACT and (mode != SPARSE or tile.may_be_sparse), "the mode of a tile is not known")
     if mode in (RAW, FILL):
         require(first == mode, "a raw or fill tile has other bits")
         tile.restore_nothing()
@@ -56,6 +56,7 @@ def decode_record(tile, books, words):
         for e, value in zip(elements, values if mode == RAW else values * len(elements)):
             bits[e] = value
     elif mode == EXACT:
+        tile.restore_nothing()
         bits = decode_exact(tile, record, first)
     elif mode == SPARSE:
         bits = decode_sparse(tile, record, first)

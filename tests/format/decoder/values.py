@@ -32,7 +32,7 @@ class Tile:
         return values_of_deltas(self, deltas, order, class_nbits, base)
 
     def restore_nothing(self):
-        """Of a tile without codes: raw, or of one value."""
+        """Of a tile without codes: raw, exact, or of one value."""
 
     def weights(self):
         """W of each element."""

@@ -7,6 +7,7 @@
 #ifndef CSZ_CUDA_DECODE_PACKED_CUH
 #define CSZ_CUDA_DECODE_PACKED_CUH
 
+#include "cuda/decode/exact.cuh"
 #include "cuda/decode/packed/fast.cuh"
 
 /*
@@ -29,12 +30,14 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     pyramid_codes_of(&shared->codes, RANK, g->log2_t, place.extent, team);
     A *acc = shared->general.acc;
     sparse_stream sparse;
-    const bool is_sparse = nwords && (record[0] & 15) == CSZ_MODE_SPARSE;
+    const bool is_sparse = nwords && (record[0] & 15) == CSZ_MODE_SPARSE,
+               is_exact = nwords && (record[0] & 15) == CSZ_MODE_EXACT;
     const record_view<V> view = is_sparse ? sparse_open<V>(&sparse, record, nwords, g->rank)
-                                          : record_open<V>(record, nwords, g->rank);
+                                          : record_open<V>(record, is_exact ? 0 : nwords, g->rank);
     const uint32_t is_raw = view.mode == CSZ_MODE_RAW, is_fill = view.mode == CSZ_MODE_FILL,
-                   is_constant = view.mode == CSZ_MODE_CONSTANT,
-                   has_codes = !is_raw && !is_fill && !is_constant;
+                   has_values = is_raw || is_fill || is_exact,
+                   is_constant = !is_exact && view.mode == CSZ_MODE_CONSTANT,
+                   has_codes = !has_values && !is_constant;
     const uint32_t inside = place.extent[0] * place.extent[1] * place.extent[2];
     uint32_t sound = view.sound;
     if (is_raw) sound = sound && nwords == 1 + inside * traits::words;
@@ -42,10 +45,19 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     /* a lattice's tiles are of class 0, without base and order */
     if (!t->is_lorenzo && (view.klass || view.base || (has_codes && view.order))) sound = 0;
     sound = !team.any(!sound);
+    V base = 0;
+    if (is_exact) {
+        sound = exact_codes<V>(exact_staged(record, nwords, &shared->general, team), nwords, g->rank,
+                               &shared->general, team);
+        if (sound) {
+            lorenzo_sums(g, record[0] >> 30, acc, shared->general.totals, team);
+            base = traits::load(record + 1);
+        }
+    }
     /* whole tiles in the fast form, from codes in chunks, which take the place of those by element */
     typename fast_tile<V, RANK>::shared &fast = *(typename fast_tile<V, RANK>::shared *)values;
     const bool has_lanes = lanes_are_narrow(view) && lanes_are_inside(&t->job, t->offset + nwords),
-               may_be_fast = !t->is_lorenzo && pyramid_is_fast<RANK>(place) && !is_raw && !is_fill &&
+               may_be_fast = !t->is_lorenzo && pyramid_is_fast<RANK>(place) && !has_values &&
                              (is_sparse || !has_codes || has_lanes) && sound;
     /* of a record with lanes into chunks, by the first warp */
     const auto lanes_fill = [&](uint4 *to) {
@@ -109,7 +121,7 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
         fast_rows<RANK>([&](int i, int r, int, int) {
             pair_store(code.to.at(i, r), v[i][2 * r], v[i][2 * r + 1], false);
         });
-    } else if (!t->is_lorenzo && (t->restored || (!is_raw && !is_fill))) {
+    } else if (!t->is_lorenzo && (t->restored || !has_values)) {
         const auto own = [&](uint32_t, uint32_t z, uint32_t y, uint32_t x, V q) {
             if (!has_codes) return pyramid_value<V>::restore(q, (V)0, t->step);
             const uint32_t code = shared->codes.of(z, y, x);
@@ -126,7 +138,7 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     /* Of an element before masks and exceptions. */
     const auto restored = [&](uint32_t e, element_place p) {
         if (!t->is_lorenzo) return values[place.in_tile(p.z, p.y, p.x)];
-        if (is_raw || is_fill) return (V)0;
+        if (has_values) return (V)0;
         int64_t q = is_constant ? 0 : (int64_t)acc[wide_place(e)];
         if (view.klass == 0) q = (int16_t)q;
         if (view.klass == 1) q = (int32_t)q;
@@ -142,7 +154,7 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
         const element_place p = element_of(g, e);
         if (p.x >= place.extent[2] || p.y >= place.extent[1] || p.z >= place.extent[0]) continue;
         V value = (V)0;
-        if (t->restored || !(is_raw || is_fill)) value = restored(e, p);
+        if (t->restored || !has_values) value = restored(e, p);
         if (t->restored)
             t->restored[((uint64_t)(place.at[0] + p.z) * place.n[1] + place.at[1] + p.y) * place.n[2] +
                         place.at[2] + p.x] = value;
@@ -151,6 +163,8 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
                                  ((p.z * place.extent[1] + p.y) * place.extent[2] + p.x) * traits::words);
         } else if (is_fill) {
             value = traits::load(record + 1);
+        } else if (is_exact) {
+            value = traits::from_bits(exact_ordered(acc[wide_place(e)] + traits::to_bits(base)));
         } else if (masks.n) {
             const uint32_t code = csz_element_code(g->rank, e);
 #pragma unroll

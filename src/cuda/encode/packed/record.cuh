@@ -7,7 +7,7 @@
 #ifndef CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
 #define CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
 
-#include "cuda/encode/general.cuh"
+#include "cuda/encode/exact.cuh"
 #include "cuda/encode/narrow.cuh"
 #include "cuda/encode/packed/quantize.cuh"
 #include "cuda/encode/runs.cuh"
@@ -86,14 +86,24 @@ CSZ_DEVICE void words_clear(uint32_t *words, uint32_t n) {
     for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) words[i] = 0;
 }
 
-/* The values themselves, and their hash.  Returns the record's size.  Has barriers. */
-template <typename V> CSZ_COLD uint32_t raw_record(packed_encode_shared<V> &sh, uint32_t *stage) {
+/*
+ * The values themselves, raw or, in a frame that Lorenzo predicts, exact where that is smaller; and their
+ * hash. Returns the record's size.  Has barriers.
+ */
+template <typename V, int RANK>
+CSZ_COLD uint32_t values_record(packed_encode_shared<V> &sh, uint32_t *stage) {
     typedef csz_value<V> value;
     const csz_claim &c = sh.tile.claim;
     const csz_values<V> field(sh.tile.job, c);
     const int rank = sh.tile.job.geometry.rank;
-    uint32_t hash = 0;
+    uint32_t hash = 0, words = 0;
     __syncthreads();
+    if (sh.frame.tuning < 0) {
+        words = exact_stage<V, RANK>(sh.predict, stage, sh.tile.job, c, &hash, [](uint32_t) {});
+        __syncthreads();
+    }
+    const bool is_raw = words == 0 || words >= raw_words_of<V>(c);
+    hash = 0;
     pyramid_codes_of(&sh.codes, rank, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
     for (uint32_t e = threadIdx.x; e < CSZ_TILE_N; e += CSZ_TILE_THREADS) {
         bool in;
@@ -102,18 +112,18 @@ template <typename V> CSZ_COLD uint32_t raw_record(packed_encode_shared<V> &sh, 
         const uint32_t x = e & ((1u << field.lx) - 1), y = (e >> field.lx) & ((1u << field.ly) - 1),
                        z = e >> (field.lx + field.ly), at = (z * c.extent[1] + y) * c.extent[2] + x,
                        code = sh.tile.is_lorenzo ? csz_element_code(rank, e) : sh.codes.of(z, y, x);
-        csz_special_put_value<V>(stage + 1 + at * value::words, value::to_bits(v));
+        if (is_raw) csz_special_put_value<V>(stage + 1 + at * value::words, value::to_bits(v));
         hash += csz_value_term(v) * (sh.unit_weight[code >> 5] * sh.code_weight[code & 31]);
     }
     if (threadIdx.x == 0) {
-        stage[0] = CSZ_MODE_RAW;
+        if (is_raw) stage[0] = CSZ_MODE_RAW;
         sh.value_hash = 0;
     }
     __syncthreads();
     hash = csz_warp_add(hash);
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.value_hash, hash);
     __syncthreads();
-    return raw_words_of<V>(c);
+    return is_raw ? raw_words_of<V>(c) : words;
 }
 
 template <typename V> CSZ_COLD uint32_t fill_record(packed_encode_shared<V> &sh, uint32_t *stage) {
@@ -129,10 +139,10 @@ template <typename V> CSZ_COLD uint32_t fill_record(packed_encode_shared<V> &sh,
 }
 
 /*
- * Whether a record of so many words gives way to a raw one: finer lattices do not depend on the size of a
+ * Whether a record of so many words gives way to the values: finer lattices do not depend on the size of a
  * coarser one's records.
  */
-template <typename V> CSZ_DEVICE bool is_raw_better(const packed_encode_shared<V> &sh, uint32_t words) {
+template <typename V> CSZ_DEVICE bool has_values(const packed_encode_shared<V> &sh, uint32_t words) {
     return sh.tile.level == 0 && words >= raw_words_of<V>(sh.tile.claim);
 }
 
@@ -157,7 +167,7 @@ CSZ_DEVICE uint32_t general_record(packed_encode_shared<V> &sh, const uint32_t *
     const lane_layout l = lanes_place<V, false>(sh, n, units, empty);
     record_layout r = record_begin<V>(mode, klass, order, base, sizes, csz_mode_lanes(mode), u.total(units));
     record_end(&r, l, sizes ? sizes->words : 0);
-    if (is_raw_better(sh, r.words)) return raw_record(sh, stage);
+    if (has_values(sh, r.words)) return values_record<V, RANK>(sh, stage);
     __syncthreads();
     words_clear(stage, staged_words(sh, r.words) + 1);
     __syncthreads();
@@ -339,12 +349,12 @@ CSZ_DEVICE uint32_t narrow_record(packed_encode_shared<V> &sh, const uint32_t *t
         const sparse_layout s = sparse_measure(sh, codes);
         const uint32_t tail_words = sizes ? 1 + sizes->words : 0;
         if (s.words && s.words + tail_words < words) {
-            if (is_raw_better(sh, s.words + tail_words)) return raw_record(sh, stage);
+            if (has_values(sh, s.words + tail_words)) return values_record<V, RANK>(sh, stage);
             size_publish(sh, s.words + tail_words);
             return sparse_record<V, RANK>(sh, s, codes.nonzero, codes.nnonzero, order, stage);
         }
     }
-    if (is_raw_better(sh, words)) return raw_record(sh, stage);
+    if (has_values(sh, words)) return values_record<V, RANK>(sh, stage);
     size_publish(sh, words);
     if (words == 0) return 0;
     __syncthreads();
@@ -371,7 +381,7 @@ CSZ_DEVICE uint32_t packed_record(packed_encode_shared<V> &sh, const uint32_t *t
     if (threadIdx.x == 0) sh.far_at = sh.is_published = 0;
     __syncthreads();
     if (sh.predict.is_fill) return fill_record(sh, stage);
-    if (sh.is_raw) return raw_record(sh, stage);
+    if (sh.is_raw) return values_record<V, RANK>(sh, stage);
     if (sh.predict.klass == 0) return narrow_record<V, RANK>(sh, tables, workflow, stage);
     if (sh.nspecial) {
         csz_special_choose<V, RANK>(sh.special, sh.predict.scratch, sh.tile.job, sh.tile.claim,
