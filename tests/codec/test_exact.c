@@ -156,6 +156,28 @@ static void regions_and_frames_are_slices(void **state) {
     sample_free(&s);
 }
 
+/* With a bound too small for any value of a field its archive is about as small as the exact one. */
+static void too_small_bounds_cost_what_exact_does(void **state) {
+    (void)state;
+    const character kinds[] = {SMOOTH, ROUGH, NOISE, SPECIALS};
+    for (int i = 0; i < 16; i++) {
+        const csz_type type = (csz_type)(i & 1);
+        test_field s = sample_make(i & 2 ? field_3d(type, 30, 40, 50) : field_2d(type, 200, 300),
+                                   kinds[i / 4], (uint64_t)i);
+        csz_options o = exact_options(), tight = options_make(CSZ_BOUND_ABS, type ? 1e-310 : 1e-40);
+        tight.predictor = i & 4 ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_LORENZO;
+        archive exact = archive_make(&s, &o), a = assert_round_trip(&s, &tight);
+        void *restored = restore(&a, s.nbytes);
+        assert_memory_equal(restored, s.data, s.nbytes);
+        if (a.nbytes > exact.nbytes + exact.nbytes / 50 + 512)
+            fail_msg("case %d: %zu bytes, exact %zu", i, a.nbytes, exact.nbytes);
+        free(restored);
+        archive_free(&exact);
+        archive_free(&a);
+        sample_free(&s);
+    }
+}
+
 static void what_makes_no_sense_is_refused(void **state) {
     (void)state;
     test_field s = sample_make(field_2d(CSZ_F32, 30, 40), SMOOTH, 3);
@@ -226,6 +248,7 @@ int main(void) {
         cmocka_unit_test(every_width_comes_back),
         cmocka_unit_test(integers_are_ordered_as_values),
         cmocka_unit_test(regions_and_frames_are_slices),
+        cmocka_unit_test(too_small_bounds_cost_what_exact_does),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(comparing_sees_every_bit),
         cmocka_unit_test(memory_that_was_used_before_does_no_harm),
