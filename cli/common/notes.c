@@ -66,8 +66,8 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
             info->bound_mode == CSZ_BOUND_EXACT
                 ? "note: the archive is as large as %s: without loss its values cannot be made smaller; "
                   "give a bound, such as -m rel -e 1e-3"
-                : "note: the archive is as large as %s: the bound is finer than its values; -m exact keeps "
-                  "every bit and may be smaller",
+                : "note: the archive is as large as %s: within this bound its values cannot be made smaller; "
+                  "give a larger one",
             name);
 }
 
