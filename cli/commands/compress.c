@@ -313,11 +313,11 @@ static int fail_target(const compression *c) {
     cli_nbytes_text(wanted, (double)c->target.nbytes_wanted);
     if (!(c->range.max > c->range.min)) /* zeros where there are no values */
         return cli_fail("%s cannot be brought to %s: its values are all equal or missing, and its archive "
-                        "still has %s, ratio %.2f; ask for less",
+                        "still has %s, ratio %.2f; ask for a larger one",
                         c->source.stream.name, wanted, size, ratio);
     return cli_fail(
         "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
-        "%s, ratio %.2f; ask for less%s",
+        "%s, ratio %.2f; ask for a larger one%s",
         c->source.stream.name, wanted, c->target.bound, size, ratio,
         !c->arguments->options.unsigned_zeros &&
                 cli_zeros_matter(&c->zeros, c->target.nelements, c->target.nbytes)

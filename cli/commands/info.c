@@ -24,7 +24,7 @@ static const struct {
     {"rle", "run-length", offsetof(csz_tile_counts, rle)},
     {"rle_vle", "run-length + Huffman", offsetof(csz_tile_counts, rle_vle)},
     {"sparse", "few nonzero codes", offsetof(csz_tile_counts, sparse)},
-    {"exact", "exact, bits of differences", offsetof(csz_tile_counts, exact)},
+    {"exact", "exact, bits of deltas", offsetof(csz_tile_counts, exact)},
     {"raw", "raw", offsetof(csz_tile_counts, raw)},
 };
 static const struct {

@@ -822,7 +822,7 @@ for words in '' '-p pyramid --verify' '-w rle'; do
         '$csz' compress d1.f64 -d 5000 -m exact -f -o r3.csz && cmp r2.csz r3.csz"
 done
 head -c 40000 /dev/zero >zeros.f32
-refuses 1 'values are all equal or missing, and its archive still has .*; ask for less' "a size that not even zeros take" \
+refuses 1 'values are all equal or missing, and its archive still has .*; ask for a larger one' "a size that not even zeros take" \
     "$csz" compress zeros.f32 -d 10000 --size 9 -o none.csz
 : >nothing.f32
 holds "a ratio of a field without elements" "$csz" compress nothing.f32 -d 0 -m ratio -e 2 -f -o r2.csz
@@ -910,7 +910,7 @@ says "signs that take much of the archive are noted" '^csz: note: signs of zeros
 for how in '-e 0.1 --unsigned-zeros' '-e 1e-6' '-m exact' '-m pwr -e 0.1' '-e 0.1 --fill 0'; do
     holds "which no one hears with $how" bash -c "! '$csz' compress signed_zeros.f32 -d 10x30x40 $how -f -o b.csz 2>&1 | grep -q unsigned-zeros"
 done
-refuses 1 'ask for less, or give --unsigned-zeros' "a ratio that signs of zeros stand against" \
+refuses 1 'ask for a larger one, or give --unsigned-zeros' "a ratio that signs of zeros stand against" \
     "$csz" compress signed_zeros.f32 -d 10x30x40 -m ratio -e 60 -f -o b.csz
 holds "is reached without them" "$csz" compress signed_zeros.f32 -d 10x30x40 -m ratio -e 60 --unsigned-zeros -f -o b.csz
 holds "nor where no signs are" bash -c "! '$csz' compress plain_zeros.f32 -d 10x30x40 -e 0.1 -f -o b.csz 2>&1 | grep -q unsigned-zeros"
