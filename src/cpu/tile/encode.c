@@ -346,11 +346,11 @@ static uint32_t put_sparse(csz_tile_work *w, const csz_tile_plan *plan, const cs
     return at;
 }
 
-/* The values themselves, raw or, in what Lorenzo predicts, as an exact record where that is smaller. */
+/* The values themselves, raw or, in what Lorenzo predicts, as an exact record where that is smaller.
+ * raw_words: of the raw one. */
 static uint32_t put_values(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
-                           const csz_tile_box *box) {
+                           const csz_tile_box *box, uint32_t raw_words) {
     const csz_geometry *g = &plan->geometry;
-    const uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
     uint32_t at = 0, tx = 1u << g->log2_t[2], ty = 1u << g->log2_t[1];
     csz_tile_values(w, plan, data, box);
     if (plan->has_exact) {
@@ -376,12 +376,12 @@ static uint32_t put_values(csz_tile_work *w, const csz_tile_plan *plan, const vo
 uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_code_tables *tables,
                          const void *data, const csz_tile_box *box) {
     const uint32_t raw_words = 1 + csz_tile_box_count(box) * (plan->type == CSZ_F32 ? 1 : 2);
-    if (plan->is_exact) return put_values(w, plan, data, box);
+    if (plan->is_exact) return put_values(w, plan, data, box, raw_words);
     if (w->is_fill) {
         w->record[0] = CSZ_MODE_FILL;
         return 1 + csz_value_put(w->record + 1, w->fill_bits, plan->type);
     }
-    if (w->is_raw) return put_values(w, plan, data, box);
+    if (w->is_raw) return put_values(w, plan, data, box, raw_words);
     uint32_t words = put_record(w, plan, tables, box, csz_tile_mode(w, plan)), width;
     const uint32_t tail_words = w->n_special ? 1 + w->tail.nwords : 0,
                    sparse_words = plan->has_sparse && plan->workflow == CSZ_WORKFLOW_AUTO
@@ -390,5 +390,5 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
     if (sparse_words && sparse_words + tail_words < words)
         words = put_sparse(w, plan, box, sparse_words, width);
     if (!plan->raw_by_size) return words;
-    return words < raw_words ? words : put_values(w, plan, data, box);
+    return words < raw_words ? words : put_values(w, plan, data, box, raw_words);
 }
