@@ -5,21 +5,23 @@
     file.create_dataset("t", data=t, chunks=True, **csz.hdf5.Csz(abs=1e-3))
     dataset.to_netcdf("t.nc", engine="h5netcdf", encoding={"t": csz.hdf5.encoding(abs=1e-3)})
 
-Importing this module tells HDF5 where the package keeps the plugin: the copies of HDF5 that the process has
-loaded already, by their own call, and those that it loads later, by HDF5_PLUGIN_PATH.  Files then open as any
-other.
+Importing this module tells every copy of HDF5 that the process has loaded, and netCDF for its Zarr, where the
+package keeps the plugin, by their own calls; those that h5py, netCDF4 and PyTables bring later are told right
+after their import.  Files then open as any other.  HDF5_PLUGIN_PATH stays as it is: HDF5 looks there instead
+of in its default folders, so setting it would take away other filters, here and in child processes.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import re
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from . import _arguments, _errors
@@ -46,56 +48,40 @@ def plugin_path() -> Path:
     )
 
 
-def _loaded_hdf5() -> Iterator[str]:
-    """Files of the HDF5 libraries that this process has loaded; wheels bring one each, under names of their
+def _loaded(pattern: str) -> list[ctypes.CDLL]:
+    """The libraries of this process whose files' names begin so.  Wheels bring one each, under names of their
     own."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/") > 0}
     except OSError:  # not Linux
-        return
-    for path in sorted(paths):
-        if re.match(r"libhdf5(_serial|_openmpi|_mpich)?[-.]", os.path.basename(path)):
-            yield path
-
-
-def _default_paths() -> Iterator[str]:
-    """Where HDF5 and netCDF4 look while HDF5_PLUGIN_PATH is not set, which setting it must not take away.
-    netCDF4 sets the variable to its own folder, with its zstd, blosc and bzip2, when it is imported; it may
-    not be yet."""
-    yield "/usr/local/hdf5/lib/plugin"
-    try:
-        package = importlib.util.find_spec("netCDF4")
-    except ValueError:  # a stand-in in sys.modules
-        return
-    for place in (package and package.submodule_search_locations) or ():
-        if any(Path(place, "plugins").glob("*__nczhdf5filters.*")):
-            yield os.path.join(place, "plugins")
+        return []
+    return [ctypes.CDLL(path) for path in sorted(paths) if re.match(pattern, os.path.basename(path))]
 
 
 def register() -> None:
-    """Tells HDF5 where the plugin is.  Importing the module does it; a second call does no harm."""
-    folder = str(plugin_path())
-    given = os.environ.get("HDF5_PLUGIN_PATH", "")
-    if folder not in given.split(os.pathsep):
-        os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([folder, *([given] if given else _default_paths())])
-    for path in _loaded_hdf5():
-        library = ctypes.CDLL(path)
-        if folder in _paths_of(library):
-            continue
-        prepend = getattr(library, "H5PLprepend", None)  # 1.10.1 and later
-        if prepend is not None:
-            prepend.argtypes, prepend.restype = [ctypes.c_char_p], ctypes.c_int
-            prepend(os.fsencode(folder))
+    """Tells every HDF5 and netCDF that is loaded where the plugin is.  Importing the module does it, and so does
+    an import of h5py, netCDF4 or PyTables after that; call it where something else loads an HDF5 later.  A
+    second call does no harm."""
+    folder = os.fsencode(plugin_path())
+    copies = _loaded(r"libhdf5(_serial|_openmpi|_mpich)?[-.]")
+    before = [_paths_of(library) for library in copies]
+    for library in _loaded(r"libnetcdf[-.]"):
+        _register_nczarr(library, folder)
+    for library, paths in zip(copies, before):
+        for path in paths:  # netCDF gives its HDF5 its own list
+            if path not in _paths_of(library):
+                library.H5PLappend(path)
+        if folder not in _paths_of(library) and hasattr(library, "H5PLprepend"):  # 1.10.1 and later
+            library.H5PLprepend(folder)
 
 
-def _paths_of(library: ctypes.CDLL) -> list[str]:
+def _paths_of(library: ctypes.CDLL) -> list[bytes]:
     """The folders in which an HDF5 looks for plugins."""
     try:
         size, get = library.H5PLsize, library.H5PLget
     except AttributeError:
         return []
-    size.argtypes, size.restype = [ctypes.POINTER(ctypes.c_uint)], ctypes.c_int
     get.argtypes, get.restype = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t], ctypes.c_ssize_t
     n = ctypes.c_uint()
     if size(ctypes.byref(n)) < 0:
@@ -106,8 +92,47 @@ def _paths_of(library: ctypes.CDLL) -> list[str]:
         if nbytes >= 0:
             text = ctypes.create_string_buffer(nbytes + 1)
             get(i, text, nbytes + 1)
-            found.append(os.fsdecode(text.value))
+            found.append(text.value)
     return found
+
+
+class _Folders(ctypes.Structure):
+    """NCPluginList of netCDF."""
+
+    _fields_ = [("n", ctypes.c_size_t), ("paths", ctypes.POINTER(ctypes.c_char_p))]
+
+
+def _register_nczarr(library: ctypes.CDLL, folder: bytes) -> None:
+    """netCDF looks for the codecs of its Zarr in a list of its own, once, when the first store needs one."""
+    given = _Folders()
+    if not hasattr(library, "nc_plugin_path_set") or library.nc_plugin_path_get(ctypes.byref(given)) != 0:  # 4.9.3 and later
+        return
+    paths = [given.paths[i] for i in range(given.n)]
+    library.ncaux_plugin_path_clear(ctypes.byref(given))
+    if folder not in paths:
+        wanted = (ctypes.c_char_p * (len(paths) + 1))(folder, *paths)
+        library.nc_plugin_path_set(ctypes.byref(_Folders(len(wanted), wanted)))
+        if hasattr(library, "NCZ_load_all_plugins"):  # a store may have been opened before
+            library.NCZ_load_all_plugins()
+
+
+class _Watch:
+    """An entry of sys.meta_path: calls register() when a package that brings an HDF5 has been imported."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name not in ("h5py", "netCDF4", "tables"):
+            return None
+        others = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            setattr(spec.loader, "exec_module", execute_and_register)
+        return spec
 
 
 class Csz(Mapping[str, Any]):
@@ -220,3 +245,4 @@ def codec(dataset: Any) -> Any:
 
 
 register()
+sys.meta_path.insert(0, _Watch())

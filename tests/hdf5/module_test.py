@@ -4,6 +4,7 @@ hdf5plugin, whichever is imported first.  Usage: module_test.py CSZ.  Prints one
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -78,14 +79,35 @@ near(netCDF4.Dataset("m.h5")["t"][:])
 """
 runs("netCDF4 imported later reads, has its own filters, and so has a child process", "import csz.hdf5, netCDF4" + NETCDF + """
 import subprocess, sys
-subprocess.check_call([sys.executable, "-c", "import netCDF4; netCDF4.Dataset('zstd.nc')['t'][:], netCDF4.Dataset('m.h5')['t'][:]"])
+subprocess.check_call([sys.executable, "-c", "import netCDF4; netCDF4.Dataset('zstd.nc')['t'][:]"])
 """)
 runs("netCDF4 imported and used before reads, and has its own filters",
      "import netCDF4\nnetCDF4.Dataset('x.nc', 'w').createDimension('a', 3)\nimport csz.hdf5" + NETCDF)
-runs("a path that the user set stays, behind csz's", "import os\nos.environ['HDF5_PLUGIN_PATH'] = '/given'\nimport csz.hdf5, netCDF4" + FIELD + """
-near(netCDF4.Dataset("m.h5")["t"][:])
-assert os.environ["HDF5_PLUGIN_PATH"].split(os.pathsep) == [str(csz.hdf5.plugin_path()), "/given"]
+runs("folders that its HDF5 was given stay", """
+import ctypes, netCDF4
+library = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "/libhdf5-" in line))
+assert library.H5PLappend(b"/more") == 0
+import csz.hdf5
+text = ctypes.create_string_buffer(99)
+assert library.H5PLget(2, text, 99) > 0 and text.value == b"/more", text.value
 """)
+DEFAULTS = """
+import os, subprocess, sys
+own = [str(csz.hdf5.plugin_path())]
+found = [os.fsdecode(h5py.h5pl.get(i)) for i in range(h5py.h5pl.size())]
+alone = "import h5py; print(*(os.fsdecode(h5py.h5pl.get(i)) for i in range(h5py.h5pl.size())), sep=os.pathsep)"
+expected = subprocess.check_output([sys.executable, "-c", "import os; " + alone], text=True).rstrip().split(os.pathsep)
+assert expected[0] and found == own + expected, (found, expected)
+"""
+runs("h5py keeps its default folders, imported before", "import h5py, csz.hdf5" + DEFAULTS + "assert 'HDF5_PLUGIN_PATH' not in os.environ")
+runs("h5py keeps its default folders, imported after", "import csz.hdf5, h5py" + DEFAULTS + "assert 'HDF5_PLUGIN_PATH' not in os.environ")
+runs("and after the module was loaded anew", "import csz.hdf5, importlib\nimportlib.reload(csz.hdf5)\nimport h5py" + DEFAULTS)
+runs("a path that the user set stays, behind csz's", "import os\nos.environ['HDF5_PLUGIN_PATH'] = '/given'\nimport csz.hdf5, h5py, netCDF4" + DEFAULTS + FIELD + """
+near(netCDF4.Dataset("m.h5")["t"][:])
+assert expected == ["/given"] and os.environ["HDF5_PLUGIN_PATH"] == "/given"
+""")
+shutil.copytree("csz", "a:b/csz")
+runs("a folder with a colon in its name", "import sys\nsys.path.insert(0, 'a:b')\nimport csz.hdf5, h5py, netCDF4" + FIELD + WRITE + "near(netCDF4.Dataset('m.h5')['t'][:])")
 runs("h5py and netCDF4 in one process", "import h5py, netCDF4, csz.hdf5" + FIELD + WRITE + "near(netCDF4.Dataset('m.h5')['t'][:])")
 runs("beside hdf5plugin, imported before", "import hdf5plugin, h5py, csz.hdf5" + FIELD + WRITE + """
 h5py.File("z.h5", "w").create_dataset("t", data=t, **hdf5plugin.Zstd())

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """nczarr_test.py PLUGIN: the plugin as a codec of netCDF's NCZarr, in the netCDF of pip's netCDF4: what zarr
-wrote, what netCDF writes, the JSON of settings both ways, and what is refused.  Run with HDF5_PLUGIN_PATH.
-Prints a line for each and exits 1 if one fails."""
+wrote, what netCDF writes, the JSON of settings both ways, and what is refused.  Run without HDF5_PLUGIN_PATH:
+csz.hdf5, imported last, tells netCDF where the codec is.  Prints a line for each and exits 1 if one fails."""
 
 import ctypes as c
 import json
 import locale
 import os
 import random
+import subprocess
 import sys
 import warnings
 
@@ -16,8 +17,12 @@ import numcodecs
 import numpy as np
 import zarr
 
-import csz.hdf5
 from csz.numcodecs import Csz
+
+with netCDF4.Dataset(f"file://{os.getcwd()}/deflated.zarr#mode=zarr,file", "w") as used:  # netCDF looks for codecs at the first use
+    used.createDimension("x", 100)
+    used.createVariable("t", "f4", ("x",), zlib=True)[:] = 1
+import csz.hdf5
 
 warnings.simplefilter("ignore")
 numcodecs.register_codec(Csz)  # the package need not be installed here
@@ -83,6 +88,8 @@ def written_by_zarr():
     group.create_array("t", shape=field.shape, chunks=(8, 16, 16), dtype="f8", compressors=Csz(rel=1e-4, zstd=3, predictor="pyramid"))[:] = field
     with netCDF4.Dataset(url("a.zarr")) as file:
         check(np.abs(file["t"][:] - field).max() <= 2e-4, "archives with zstd and pyramids")
+    program = f"import csz.hdf5, netCDF4; netCDF4.Dataset({url('a.zarr')!r})['t'][:]"
+    check(subprocess.run([sys.executable, "-c", program]).returncode == 0, "csz.hdf5 imported before netCDF4")
 
 
 def written_by_netcdf():

@@ -27,7 +27,7 @@ HDF5_PLUGIN_PATH=$plugins "$venv/bin/python" "$here/python_test.py" "$csz" || ex
 cp -r "$here/../../python/csz" csz && mkdir -p csz/plugins && cp "$plugins"/libh5csz.* csz/plugins && cp "$(dirname "$csz")"/libcsz.so csz || exit 2
 env -u HDF5_PLUGIN_PATH PYTHONPATH="$work" "$venv/bin/python" "$here/module_test.py" "$csz" || exit
 if "$venv/bin/python" -c 'import zarr, numcodecs' 2>/dev/null; then
-    HDF5_PLUGIN_PATH=$plugins PYTHONPATH="$work" "$venv/bin/python" "$here/nczarr_test.py" "$plugins/libh5csz.so"
+    env -u HDF5_PLUGIN_PATH PYTHONPATH="$work" "$venv/bin/python" "$here/nczarr_test.py" "$plugins/libh5csz.so"
 else
     echo "skipped: NCZarr, since pip could not install zarr and numcodecs"
 fi
