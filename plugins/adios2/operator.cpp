@@ -8,6 +8,7 @@
 // parameters are refused when the operator is created: after an exception out of a block ADIOS2 2.12 crashes
 // when the file is closed.
 #include <csz.h>
+#include <csz_cuda.h>
 
 #include <adios2/plugin/PluginOperatorInterface.h>
 
@@ -86,23 +87,11 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
         if (!m_has_bound) fail("give exactly one of the parameters abs, rel, psnr and pwr");
         const csz_field field =
             field_of(type == adios2::DataType::Float ? CSZ_F32 : CSZ_F64, count.size(), count.data());
-        size_t capacity = 0, nbytes = 0;
-        check(csz_compress_bound(&capacity, &field, &m_options), "a block");
+        const size_t capacity = capacity_of(field);
+        const csz_options options = options_for(data, field);
+        size_t nbytes = 0;
         const std::lock_guard<std::mutex> lock(m_mutex);
-        csz_options options = m_options;
         check(csz_compress(context(), out, capacity, &nbytes, data, &field, &options), "compressing a block");
-        // A fill value that nobody named must not widen the range: the block once more, without it.
-        csz_fill_suspect suspect;
-        csz_context_fill_suspect(context(), &suspect);
-        if (suspect.found && !m_fill_said && options.bound_mode != CSZ_BOUND_ABS) {
-            if (suspect.found > 1)
-                fail("a block seems to have several fill values: make them one and give it as the parameter "
-                     "fill, or fill=none if they are data");
-            options.has_fill = 1;
-            options.fill = suspect.value;
-            check(csz_compress(context(), out, capacity, &nbytes, data, &field, &options),
-                  "compressing a block");
-        }
         return nbytes;
     }
 
@@ -125,13 +114,52 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
 
     size_t GetEstimatedSize(const size_t, const size_t element_nbytes, const size_t ndim,
                             const size_t *dims) const override {
-        const csz_field field = field_of(element_nbytes == sizeof(float) ? CSZ_F32 : CSZ_F64, ndim, dims);
-        size_t nbytes = 0;
-        check(csz_compress_bound(&nbytes, &field, &m_options), "a block");
-        return nbytes;
+        return capacity_of(field_of(element_nbytes == sizeof(float) ? CSZ_F32 : CSZ_F64, ndim, dims));
     }
 
   private:
+    csz_options exact_options() const {
+        csz_options options = m_options;
+        options.bound_mode = CSZ_BOUND_EXACT;
+        options.bound = options.floor = 0;
+        options.has_fill = 0;
+        options.unsigned_zeros = 0;
+        options.workflow = CSZ_WORKFLOW_AUTO;
+        options.predictor = CSZ_PREDICTOR_LORENZO;
+        return options;
+    }
+
+    // A block may become exact, whose frames differ from those of a pyramid.
+    size_t capacity_of(const csz_field &field) const {
+        const csz_options exact = exact_options();
+        size_t bounded = 0, kept = 0;
+        check(csz_compress_bound(&bounded, &field, &m_options), "a block");
+        check(csz_compress_bound(&kept, &field, &exact), "a block");
+        return std::max(bounded, kept);
+    }
+
+    // The rule of the HDF5 filter: where the bound depends on the range, a value that seems to be a fill
+    // value is taken for one unless the parameters say otherwise, and beside another one the block is kept
+    // bit for bit.  Blocks in device memory are not looked at.
+    csz_options options_for(const void *data, const csz_field &field) const {
+        csz_options options = m_options;
+        const bool is_ranged = options.bound_mode == CSZ_BOUND_REL || options.bound_mode == CSZ_BOUND_PSNR;
+        if (!is_ranged || m_fill_said || csz_device_owns(data)) return options;
+        uint64_t n = 1;
+        for (int i = 0; i < field.ndim; i++) n *= field.dims[i]; // capacity_of refuses more than fits
+        for (int i = 0; i < 2; i++) {
+            csz_fill_watch watch = {};
+            csz_fill_suspect suspect;
+            watch.is_exact = watch.is_part = 1;
+            check(csz_fill_watch_add(&watch, data, 0, n, field.type, n, &options), "a block");
+            csz_fill_watch_result(&suspect, &watch, field.type);
+            if (!suspect.found) return options;
+            options.has_fill = 1;
+            options.fill = suspect.value;
+        }
+        return exact_options();
+    }
+
     void set(const std::string &name, const std::string &value) {
         static const char *const bounds[] = {"abs", "rel", "psnr", "pwr"},
                                  *const workflows[] = {"auto", "huffman", "rle", "rle+vle"},

@@ -436,6 +436,9 @@ static csz_status name_forgotten(csz_options *options, const void *data, uint64_
     options->has_fill = 0;
     options->bound_mode = CSZ_BOUND_EXACT;
     options->bound = 0;
+    options->workflow = CSZ_WORKFLOW_AUTO; /* there is one way to code it */
+    options->predictor = CSZ_PREDICTOR_LORENZO;
+    options->unsigned_zeros = 0;
     return CSZ_OK;
 }
 

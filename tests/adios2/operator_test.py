@@ -86,6 +86,11 @@ def main():
         restored = read("f.bp")
         sea = holed < 1e19
         check(np.abs(restored - holed)[sea].max() <= 2e-4 and (restored[~sea] == holed[~sea]).all(), f"1e20 does not widen the range, {parameters}")
+    two = smooth.astype("float32")
+    two.flat[::97], two.flat[5] = 1e20, -9999
+    for parameters in ({"rel": "1e-3"}, {"psnr": "60", "predictor": "pyramid", "workflow": "huffman", "unsigned_zeros": "true"}):
+        write("t.bp", two, **parameters)
+        check(read("t.bp").tobytes() == two.tobytes(), f"two fill values that nobody named: bit for bit, {parameters}")
     noise = np.random.default_rng(1).integers(0, 2**32, 100000, dtype="u4").view("f4")
     write("r.bp", noise, abs="1e-30")
     check(np.array_equal(read("r.bp").view("u4"), noise.view("u4")), "random bits, which grow, come back")

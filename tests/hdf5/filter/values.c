@@ -162,7 +162,19 @@ static void test_forgotten_fill_values(void **state) {
             for (size_t i = 0; i < n; i += 7) values[i] = 54321;
             held.mode = CSZ_BOUND_ABS;
             held.bound = 0;
-            round_trip_as(values, &s, &held);
+            const csz_hdf5_settings all[] = {{.workflow = CSZ_WORKFLOW_AUTO},
+                                             {.workflow = CSZ_WORKFLOW_HUFFMAN},
+                                             {.predictor = CSZ_PREDICTOR_PYRAMID},
+                                             {.unsigned_zeros = 1}};
+            for (size_t j = 0; j < sizeof all / sizeof all[0]; j++) {
+                csz_hdf5_settings settings = all[j];
+                unsigned words[CSZ_HDF5_USER_VALUES];
+                settings.bound_mode = CSZ_BOUND_REL;
+                settings.bound = 1e-3;
+                s.n_words = csz_hdf5_pack(words, &settings);
+                s.words = words;
+                round_trip_as(values, &s, &held);
+            }
         }
         free(values);
     }
