@@ -35,8 +35,9 @@ class CszReader(VTKPythonAlgorithmBase):  # type: ignore[misc]
     """Reads an archive of up to three dims as an image, and one of four as an image for each index of the
     slowest, as time steps.
 
-    Attributes ``spacing`` and ``origin`` of the archive, a number or one for each dim in space, slowest
-    first, place it; without them points are 1 apart, from 0.  The array is called as the archive says, or as
+    Attributes ``spacing`` and ``origin`` of the archive, a number or one for each dim, slowest first, that of
+    time may be left out, place it; without them, and where they hold something else, points are 1 apart, from
+    0.  The array is called as the archive says, or as
     the file; ``units`` become its label.
     """
 
@@ -150,12 +151,13 @@ class _Plan:
         self.spacing = [distance * step for distance in spacing]
 
     def _placed(self, name: str, usual: float) -> list[float]:
-        """The attribute spacing or origin, as x, y, z."""
+        """The attribute spacing or origin, as x, y, z; what is no place in space has another meaning."""
         given = np.atleast_1d(self.info.attrs.get(name, usual))
-        if given.dtype.kind not in "fiu" or given.size not in (1, self.ndim) or not np.isfinite(given).all():
-            raise _errors.ArgumentError(f"the attribute {name} is a number or {self.ndim}, one for each dim in space, not {given.tolist()}")
-        if name == "spacing" and given.min() <= 0:
-            raise _errors.ArgumentError(f"the attribute spacing holds numbers above 0, not {given.tolist()}")
+        if given.size == len(self.info.shape):
+            given = given[-self.ndim :]  # without time
+        is_place = given.dtype.kind in "fiu" and given.size in (1, self.ndim) and np.isfinite(given).all()
+        if not is_place or (name == "spacing" and given.min() <= 0):
+            given = np.atleast_1d(usual)
         placed = [float(number) for number in np.broadcast_to(given, self.ndim)[::-1]]
         return placed + [usual] * (3 - self.ndim)
 
