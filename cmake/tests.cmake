@@ -90,8 +90,8 @@ endif()
 # The kernels of src/cuda, compiled as C++ against an emulator of the CUDA features they use, so that they run
 # on every machine: every CUDA thread is a fiber, and whose turn it is between barriers is drawn by lot.
 # `make test` runs a part of the cases, enough for every path, under the sanitizers; `make soak` runs all of
-# them without.  emulated_api is tests/gpu/gpu_api.c on top of the kernels: interface and backend are built
-# once more for it and its like, with tests/emu/emu_runtime.c in place of runtime.cu.
+# them without.  emulated_api is tests/gpu/gpu_api.c on top of the kernels: it and its like have the CUDA backend
+# instead of the library's no_cuda.c, with tests/emu/emu_runtime.c in place of runtime.cu.
 option(CSZ_TEST_EMULATED "Build the tests of the kernels on the emulated GPU" ON)
 include(CheckLanguage)
 check_language(CXX)
@@ -150,20 +150,16 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
     endif()
     csz_register(emulated_tree ${emulated_label} 600 COMMAND emulated_tree)
     if(Cmocka_FOUND)
-        file(GLOB_RECURSE api_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/api/*.c"
-             "${CMAKE_CURRENT_SOURCE_DIR}/src/analyze/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
-        add_library(emulated_interface OBJECT ${api_sources} tests/emu/emu_runtime.c)
-        csz_emulated_flags(emulated_interface)
+        file(GLOB_RECURSE host_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/*.c")
+        add_library(emulated_backend OBJECT src/api/cuda.c ${host_sources} tests/emu/emu_runtime.c)
+        csz_emulated_flags(emulated_backend)
         csz_add_emulated(emulated_api tests/gpu/gpu_api.c ${gpu_api_parts} ${device_source}
-                         $<TARGET_OBJECTS:test_helpers> $<TARGET_OBJECTS:emulated_interface>)
+                         $<TARGET_OBJECTS:test_helpers> $<TARGET_OBJECTS:emulated_backend>)
         csz_register(emulated_api ${emulated_label} 600 COMMAND emulated_api)
         target_include_directories(emulated_api PRIVATE tests/support)
         target_compile_definitions(emulated_api PRIVATE ${api_rounds})
         target_link_libraries(emulated_api PRIVATE Cmocka::Cmocka)
-        foreach(name IN ITEMS emulated_interface emulated_api)
-            target_compile_definitions(${name} PRIVATE CSZ_HAVE_CUDA=1)
-            csz_use_zstd(${name})
-        endforeach()
+        csz_use_zstd(emulated_api)
     endif()
 endif()
 

@@ -24,7 +24,7 @@ endif()
 # tests/gpu/gpu_quality.c on the emulated kernels, built as emulated_api is.
 if(TARGET emulated_api)
     csz_add_emulated(emulated_quality tests/gpu/gpu_quality.c ${device_source} $<TARGET_OBJECTS:test_helpers>
-                     $<TARGET_OBJECTS:emulated_interface>)
+                     $<TARGET_OBJECTS:emulated_backend>)
     csz_register(emulated_quality ${emulated_label} 600 COMMAND emulated_quality)
     foreach(property IN ITEMS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES)
         get_target_property(value emulated_api ${property})

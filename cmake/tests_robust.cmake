@@ -16,8 +16,7 @@ endif()
 
 if(TARGET csz AND csz_isas AND NOT CSZ_SANITIZE)
     set(isa_objects --set=baseline $<TARGET_OBJECTS:csz_core> $<TARGET_OBJECTS:csz_interface>)
-    # The user's baseline; CUDA's objects hold other machines' code.
-    if(CMAKE_C_FLAGS MATCHES "-m" OR CSZ_HAVE_CUDA)
+    if(CMAKE_C_FLAGS MATCHES "-m") # the user's baseline
         set(isa_objects)
     endif()
     foreach(isa IN LISTS csz_isas)
@@ -51,7 +50,7 @@ if(Cmocka_FOUND AND NOT CSZ_SANITIZE)
     unset(CMAKE_REQUIRED_FLAGS)
     if(CSZ_HAVE_TSAN)
         add_executable(tsan_concurrency tests/api/test_concurrency.c ${helper_sources} ${core_sources} ${tile_sources}
-                       ${interface_sources})
+                       ${interface_sources} src/api/no_cuda.c)
         target_include_directories(tsan_concurrency PRIVATE include src tests/support)
         target_compile_definitions(tsan_concurrency PRIVATE CSZ_TESTS_DIR="${tests_dir}" CSZ_SANITIZED)
         target_compile_options(tsan_concurrency PRIVATE -fsanitize=thread -O1)

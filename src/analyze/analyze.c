@@ -9,8 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "api/gpu.h"
 #include "core/bound.h"
+#include "cuda/host/backend.h"
+#include "cuda/measure/analyze.h"
 
 /* A field and what its bounds share. */
 typedef struct subject {
@@ -179,7 +180,7 @@ static csz_status find_range(subject *s) {
     if (!csz_is_ranged(h->bound_mode)) return CSZ_OK;
     if (s->is_on_device) {
         const csz_device_field field = {s->data, h->field.type, h->geometry, h->has_fill, h->fill_bits};
-        return csz_gpu_range(&field, &s->has_range, &s->min, &s->max);
+        return csz_cuda_field_range(&field, &s->has_range, &s->min, &s->max);
     }
     s->has_range = csz_cpu_range(&s->context->cpu.team, s->data, h->geometry.nelements, h->field.type,
                                  h->has_fill, h->fill_bits, s->options->threads, &s->min, &s->max);
@@ -272,17 +273,17 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t anal
     if (status) return status;
     if (s.header.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
     if (nbounds == 0) return CSZ_OK;
-    s.is_on_device = s.header.geometry.nelements && csz_gpu_is_device_pointer(data);
+    s.is_on_device = s.header.geometry.nelements && csz_cuda_is_device_pointer(data);
     if (!s.is_on_device) return analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, exact);
     if (o.backend == CSZ_BACKEND_CPU) return CSZ_ERROR_ARGUMENT;
-    if (context->device) status = csz_gpu_set_device(context->device - 1);
+    if (context->device) status = csz_cuda_set_device(context->device - 1);
     if (status) return status;
     if (!exact) return analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, 0);
     /* all tiles are wanted */
     const size_t nbytes = (size_t)s.header.geometry.nelements * (field->type == CSZ_F32 ? 4 : 8);
     void *copy = malloc(nbytes);
     if (!copy) return CSZ_ERROR_MEMORY;
-    status = csz_gpu_copy(copy, data, nbytes);
+    status = csz_cuda_copy(copy, data, nbytes);
     s.data = copy;
     s.is_on_device = 0;
     if (!status) status = analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, 1);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "api/gpu.h"
+#include "cuda/measure/analyze.h"
 
 enum {
     TILE_STRIDE = 12,
@@ -67,7 +67,7 @@ static csz_status gather(csz_tile_sample *s, csz_type type, const void *d_data, 
     for (uint64_t i = 0; i < s->n; i++) numbers[i] = tile_of(s, i);
     for (uint64_t i = 0; i < s->nspans; i++) numbers[s->n + i] = span_first(s, i);
     csz_status status =
-        csz_gpu_gather(s->memory, &field, numbers, (uint32_t)s->n, (uint32_t)s->nspans, s->span_n);
+        csz_cuda_field_gather(s->memory, &field, numbers, (uint32_t)s->n, (uint32_t)s->nspans, s->span_n);
     free(numbers);
     s->is_stack = 1;
     s->data = s->memory;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "api/gpu.h"
 #include "csz_cuda.h"
+#include "cuda/host/backend.h"
 
 csz_status csz_context_create(csz_context **context) {
     if (!context) return CSZ_ERROR_ARGUMENT;
@@ -18,8 +18,8 @@ csz_status csz_context_create(csz_context **context) {
 void csz_context_destroy(csz_context *context) {
     if (!context) return;
     csz_cpu_scratch_free(&context->cpu);
-    if (context->cuda && context->device) (void)csz_gpu_set_device(context->device - 1);
-    csz_gpu_free(context->cuda);
+    if (context->cuda && context->device) (void)csz_cuda_set_device(context->device - 1);
+    csz_cuda_backend_free(context->cuda);
     free(context->stored);
     free(context);
 }
@@ -47,21 +47,27 @@ void csz_context_begin(csz_context *context, uint64_t ntiles) {
     atomic_store(&context->cpu.tiles_total, ntiles);
 }
 
-int csz_device_count(void) { return csz_gpu_device_count(); }
+int csz_device_count(void) { return csz_cuda_device_count(); }
 
-int csz_device_owns(const void *p) { return p && csz_gpu_is_device_pointer(p); }
+int csz_device_owns(const void *p) { return p && csz_cuda_is_device_pointer(p); }
 
 csz_status csz_device_copy(void *to, const void *from, size_t nbytes) {
     if (nbytes && (!to || !from)) return CSZ_ERROR_ARGUMENT;
-    return nbytes ? csz_gpu_copy(to, from, nbytes) : CSZ_OK;
+    return nbytes ? csz_cuda_copy(to, from, nbytes) : CSZ_OK;
 }
 
 csz_status csz_context_set_device(csz_context *context, int device) {
     if (!context || device < 0) return CSZ_ERROR_ARGUMENT;
-    if (device >= csz_gpu_device_count()) return CSZ_ERROR_BACKEND;
+    if (device >= csz_cuda_device_count()) return CSZ_ERROR_BACKEND;
     if (context->cuda && context->device != device + 1)
         return CSZ_ERROR_ARGUMENT; /* its buffers lie elsewhere */
     context->device = device + 1;
+    return CSZ_OK;
+}
+
+csz_status csz_cuda_expect_bound(csz_context *context, csz_bound_mode mode) {
+    if (!context || (unsigned)mode > CSZ_BOUND_EXACT) return CSZ_ERROR_ARGUMENT;
+    context->expected = mode;
     return CSZ_OK;
 }
 

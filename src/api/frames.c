@@ -6,9 +6,9 @@
  * alone, codes single frames too.
  */
 #include "api/context.h"
-#include "api/gpu.h"
 #include "api/pack.h"
 #include "api/plan.h"
+#include "cuda/host/backend.h"
 
 /* The frame as a field of its own. */
 static csz_geometry geometry_of_frame(const csz_geometry *g, const csz_frame *frame, uint64_t i) {
@@ -54,7 +54,8 @@ static csz_status compress_on_gpu(csz_context *context, uint8_t *out, uint64_t c
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most + (size_t)room);
     uint8_t *archive = context->cpu.frame;
     if (!status)
-        status = csz_gpu_compress(&context->cuda, archive, most, &archive_nbytes, values, &h, o->threads);
+        status =
+            csz_cuda_backend_compress(&context->cuda, archive, most, &archive_nbytes, values, &h, o->threads);
     if (status) return status;
     uint8_t *built = archive + h.nbytes;
     if (o->zstd_level > 0)
@@ -134,7 +135,8 @@ static csz_status decompress_on_gpu(csz_context *context, void *values, const ui
         from[k] = lo[k] - frame->begin[k];
         to[k] = hi[k] - frame->begin[k];
     }
-    return csz_gpu_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, 0, threads);
+    return csz_cuda_backend_decompress(&context->cuda, values, archive, (size_t)total, &h, from, to, 0,
+                                       threads);
 }
 
 /* Holds the decoding of a frame to the memory limit: n bytes of values, the frame before zstd or, for a GPU,

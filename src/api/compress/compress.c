@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compress.c: a whole field in memory to an archive, within a bound or of a size. */
 #include "api/context.h"
-#include "api/gpu.h"
+#include "cuda/host/backend.h"
 
 static csz_status find_range(csz_value_range *range, csz_context *context, const void *data, uint64_t n,
                              csz_type type, const csz_options *o) {
     *range = (csz_value_range){0, 0, 0};
     csz_status status = CSZ_OK;
-    if (context->device && csz_gpu_is_device_pointer(data)) status = csz_gpu_set_device(context->device - 1);
+    if (context->device && csz_cuda_is_device_pointer(data))
+        status = csz_cuda_set_device(context->device - 1);
     return status ? status : csz_range_add(range, data, n, type, o);
 }
 

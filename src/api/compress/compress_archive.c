@@ -4,10 +4,10 @@
  * then frame follows frame, then the footer.  decompress.c is its mirror image.
  */
 #include "api/context.h"
-#include "api/gpu.h"
 #include "api/pack.h"
 #include "core/bound.h"
 #include "core/pointwise.h"
+#include "cuda/host/backend.h"
 #include "format/metadata.h"
 
 csz_status csz_bound_check(const csz_options *o) {
@@ -120,7 +120,7 @@ static void watch_field(csz_context *context, const void *data, const csz_header
         *range = (csz_value_range){watch.nlow > 0, watch.low[0].value, watch.high[0].value};
         const double bound =
             csz_bound_resolve((int)o->bound_mode, o->bound, range->has_values, range->min, range->max);
-        if (csz_gpu_is_device_pointer(archive) ||
+        if (csz_cuda_is_device_pointer(archive) ||
             csz_header_read(&written, archive, archive_nbytes) != CSZ_OK || written.bound_abs >= 1.5 * bound)
             *range = find_range(context, h, data, o->threads);
     }
@@ -166,8 +166,8 @@ static void write_footer(uint8_t *footer, const uint8_t *bytes, uint64_t first, 
 static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_capacity, size_t *out_nbytes,
                                   const void *data, csz_header *h, const csz_options *o) {
     if (!h->has_zstd)
-        return csz_gpu_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
-    if (csz_gpu_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
+        return csz_cuda_backend_compress(&context->cuda, out, out_capacity, out_nbytes, data, h, o->threads);
+    if (csz_cuda_is_device_pointer(out)) return CSZ_ERROR_ARGUMENT;
     size_t most, unpacked;
     csz_options as;
     csz_options_init(&as);
@@ -177,7 +177,8 @@ static csz_status compress_on_gpu(csz_context *context, void *out, size_t out_ca
     const uint64_t room = csz_pack_bound(frame_most(&largest, h->field.type));
     if (!status) status = csz_cpu_scratch_frame(&context->cpu, most + (size_t)room);
     if (!status)
-        status = csz_gpu_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h, o->threads);
+        status = csz_cuda_backend_compress(&context->cuda, context->cpu.frame, most, &unpacked, data, h,
+                                           o->threads);
     if (status) return status;
     const uint64_t footer_nbytes = csz_footer_nbytes(h->geometry.nframes);
     uint64_t from = h->nbytes, at = from, nbytes;
@@ -222,7 +223,7 @@ static csz_status append_metadata(void *out, size_t out_capacity, size_t *out_nb
     if (out_capacity - *out_nbytes < o->metadata_nbytes) return CSZ_ERROR_CAPACITY;
     uint8_t *to = (uint8_t *)out + *out_nbytes;
     *out_nbytes += o->metadata_nbytes;
-    if (csz_gpu_is_device_pointer(out)) return csz_gpu_copy(to, o->metadata, o->metadata_nbytes);
+    if (csz_cuda_is_device_pointer(out)) return csz_cuda_copy(to, o->metadata, o->metadata_nbytes);
     memcpy(to, o->metadata, o->metadata_nbytes);
     return CSZ_OK;
 }
@@ -262,7 +263,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (!status && o.metadata_nbytes) status = append_metadata(out, out_capacity, out_nbytes, &o);
     /* Last, while caches hold the field. */
     memset(&context->suspect, 0, sizeof context->suspect);
-    if (!status && !csz_gpu_is_device_pointer(data) && o.bound_mode != CSZ_BOUND_EXACT)
+    if (!status && !csz_cuda_is_device_pointer(data) && o.bound_mode != CSZ_BOUND_EXACT)
         watch_field(context, data, &h, &range, out, *out_nbytes, &o);
     context->cpu.stages.total = csz_clock() - start;
     return status;

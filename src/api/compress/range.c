@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* range.c: the range of a field's values, piece by piece, and the bound that follows from it. */
 #include "api/context.h"
-#include "api/gpu.h"
 #include "api/plan.h"
 #include "core/bound.h"
+#include "cuda/host/backend.h"
+#include "cuda/measure/analyze.h"
 
 #include <math.h>
 
@@ -26,11 +27,11 @@ csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n,
     if (type != CSZ_F32 && type != CSZ_F64) return CSZ_ERROR_TYPE;
     if (n == 0) return CSZ_OK;
     csz_value_range part = {0, 0, 0};
-    if (csz_gpu_is_device_pointer(values)) {
+    if (csz_cuda_is_device_pointer(values)) {
         csz_device_field line = {.d_data = values, .type = type, .has_fill = o.has_fill != 0};
         line.fill = o.has_fill ? csz_fill_bits(type, o.fill) : 0;
         status = csz_geometry_of(&line.geometry, &(csz_field){type, 1, {n}});
-        if (!status) status = csz_gpu_range(&line, &part.has_values, &part.min, &part.max);
+        if (!status) status = csz_cuda_field_range(&line, &part.has_values, &part.min, &part.max);
         if (!status) csz_range_join(range, &part);
         return status;
     }

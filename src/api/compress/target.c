@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "api/context.h"
-#include "api/gpu.h"
 #include "core/bound.h"
 #include "core/logarithm.h"
 #include "csz_analyze.h"

@@ -4,9 +4,9 @@
  * frames that the box does not touch are skipped, tiles that it does not touch are not decoded.
  */
 #include "api/context.h"
-#include "api/gpu.h"
 #include "api/pack.h"
 #include "api/parts.h"
+#include "cuda/host/backend.h"
 
 int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi,
                       int level) {
@@ -48,7 +48,7 @@ static csz_status decompress_box(csz_context *context, void *data, const uint8_t
                                  const csz_decompress_options *o) {
     if (context->used == CSZ_BACKEND_CUDA) {
         csz_status status =
-            csz_gpu_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, level, o->threads);
+            csz_cuda_backend_decompress(&context->cuda, data, archive, nbytes, h, lo, hi, level, o->threads);
         if (!csz_backend_falls_back(context, o->backend, status, data, archive)) return status;
     }
     csz_tile_plan plan = csz_tile_plan_of(h);
@@ -97,9 +97,9 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
 static csz_status read_header(csz_header *h, const void *archive, size_t nbytes) {
     uint8_t start[CSZ_HEADER_MAX_NBYTES];
     if (!archive && nbytes) return CSZ_ERROR_ARGUMENT;
-    if (!csz_gpu_is_device_pointer(archive)) return csz_header_read(h, archive, nbytes);
+    if (!csz_cuda_is_device_pointer(archive)) return csz_header_read(h, archive, nbytes);
     size_t n = nbytes < sizeof start ? nbytes : sizeof start;
-    csz_status status = csz_gpu_copy(start, archive, n);
+    csz_status status = csz_cuda_copy(start, archive, n);
     return status ? status : csz_header_read(h, start, n);
 }
 
@@ -117,7 +117,7 @@ static csz_status begin(csz_context *context, csz_header *h, csz_decompress_opti
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles);
     const uint8_t *footer;
-    const int on_device = context->used == CSZ_BACKEND_CUDA && csz_gpu_is_device_pointer(archive);
+    const int on_device = context->used == CSZ_BACKEND_CUDA && csz_cuda_is_device_pointer(archive);
     if (!on_device) status = csz_archive_open(h, &footer, archive, nbytes);
     if (!status && nbytes < h->metadata_nbytes) status = CSZ_ERROR_TRUNCATED;
     if (status) return status;

@@ -10,9 +10,9 @@
 #include <float.h>
 #include <math.h>
 
-#include "api/gpu.h"
 #include "core/bound.h"
 #include "core/logarithm.h"
+#include "cuda/host/backend.h"
 #include "format/archive.h"
 
 typedef struct pair {
@@ -113,7 +113,7 @@ csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *
     if (status) return status;
     if (g.nelements && (!a || !b)) return CSZ_ERROR_ARGUMENT;
     if (isnan(bound)) return CSZ_ERROR_BOUND;
-    if (g.nelements && (csz_gpu_is_device_pointer(a) || csz_gpu_is_device_pointer(b))) {
+    if (g.nelements && (csz_cuda_is_device_pointer(a) || csz_cuda_is_device_pointer(b))) {
         csz_quality unused;
         return csz_quality_measure(&unused, sizeof unused, metrics, metrics_nbytes, a, b, field, bound, &o);
     }

@@ -13,10 +13,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "api/gpu.h"
 #include "core/bound.h"
 #include "core/logarithm.h"
 #include "core/quality.h"
+#include "cuda/host/backend.h"
+#include "cuda/measure/quality.h"
 #include "os/team.h"
 
 enum {
@@ -150,8 +151,8 @@ static void quality_body(void *arg, int rank) {
 
 static csz_status run_pass(quality_job *job, int pass, int nthreads) {
     if (job->is_on_device)
-        return pass == 1 ? csz_gpu_quality_first(job->first, &job->fields, job->bound)
-                         : csz_gpu_quality_second(job->second, job->counts, &job->fields, &job->scale);
+        return pass == 1 ? csz_cuda_quality_first(job->first, &job->fields, job->bound)
+                         : csz_cuda_quality_second(job->second, job->counts, &job->fields, &job->scale);
     job->pass = pass;
     atomic_store(&job->next, 0);
     csz_team team = {0};
@@ -252,7 +253,7 @@ static void prepare(quality_job *job) {
         job->grid[i] = (g->n[i] + job->block[i] - 1) / job->block[i];
         job->nblocks *= job->grid[i];
     }
-    if (job->is_on_device) job->nblocks = csz_gpu_quality_parts(&job->fields);
+    if (job->is_on_device) job->nblocks = csz_cuda_quality_parts(&job->fields);
 }
 
 /* What the second pass needs of the first. */
@@ -293,10 +294,10 @@ static csz_status measure(csz_quality *q, csz_metrics *m, quality_job *job, int 
 /* A host copy of what lies on the device; *copy is NULL for host data. */
 static csz_status to_host(const void **data, void **copy, uint64_t nbytes) {
     *copy = NULL;
-    if (!csz_gpu_is_device_pointer(*data)) return CSZ_OK;
+    if (!csz_cuda_is_device_pointer(*data)) return CSZ_OK;
     *copy = malloc((size_t)nbytes);
     if (!*copy) return CSZ_ERROR_MEMORY;
-    csz_status status = csz_gpu_copy(*copy, *data, (size_t)nbytes);
+    csz_status status = csz_cuda_copy(*copy, *data, (size_t)nbytes);
     *data = *copy;
     return status;
 }
@@ -318,7 +319,8 @@ csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_
     if (n && (!a || !b)) return CSZ_ERROR_ARGUMENT;
     if (isnan(bound)) return CSZ_ERROR_BOUND;
     if (bound >= 0 && o.bound_mode == CSZ_BOUND_PWR) return CSZ_ERROR_ARGUMENT; /* csz_compare judges it */
-    const int is_a_there = n && csz_gpu_is_device_pointer(a), is_b_there = n && csz_gpu_is_device_pointer(b);
+    const int is_a_there = n && csz_cuda_is_device_pointer(a),
+              is_b_there = n && csz_cuda_is_device_pointer(b);
     if (o.backend == CSZ_BACKEND_CPU && (is_a_there || is_b_there)) return CSZ_ERROR_ARGUMENT;
     f->type = field->type;
     f->has_fill = o.has_fill;

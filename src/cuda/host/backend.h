@@ -17,6 +17,9 @@ extern "C" {
 
 typedef struct csz_cuda_backend csz_cuda_backend;
 
+/* 1 if the build has the CUDA backend: src/api/cuda.c, else no_cuda.c, which stands for all of it. */
+int csz_cuda_is_built(void);
+
 /* 1 if there is a driver and a card not older than those compiled for. */
 int csz_cuda_usable(void);
 

@@ -15,8 +15,6 @@ enum {
     SECOND_THREADS = 256,
     WARPS = SECOND_THREADS / 32,
     STEPS = 8, /* rows of 32 that a warp takes of a box */
-    PARTS_MOST = 1024,
-    PART_LEAST = 4096, /* elements that a part is worth */
     LAGS = CSZ_QUALITY_NLAGS,
     NBINS = CSZ_QUALITY_NBINS,
     NVALUE_BINS = CSZ_QUALITY_NVALUE_BINS
@@ -45,13 +43,6 @@ CSZ_DEVICE csz_pair pair_at(const csz_fields<float> &f, uint64_t i) {
 }
 CSZ_DEVICE csz_pair pair_at(const csz_fields<double> &f, uint64_t i) {
     return csz_pair_f64(__ldg(f.a + i), __ldg(f.b + i), f.has_fill, f.fill);
-}
-
-/* A part's sums are of at most 2^20 elements, so that those of the largest doubles do not overflow. */
-uint64_t csz_cuda_quality_parts(const csz_quality_fields *f) {
-    const uint64_t n = f->geometry.nelements, useful = (n + PART_LEAST - 1) / PART_LEAST;
-    const uint64_t parts = useful < PARTS_MOST ? useful : PARTS_MOST, least = (n + (1u << 20) - 1) >> 20;
-    return parts > least ? parts : least;
 }
 
 template <typename V>

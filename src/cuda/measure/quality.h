@@ -15,8 +15,16 @@
 extern "C" {
 #endif
 
-/* Parts of a pass; 0 for a field without elements. */
-uint64_t csz_cuda_quality_parts(const csz_quality_fields *fields);
+/*
+ * Parts of a pass; 0 for a field without elements.  A part's sums are of at most 2^20 elements, so that those
+ * of the largest doubles do not overflow.
+ */
+static inline uint64_t csz_cuda_quality_parts(const csz_quality_fields *fields) {
+    const uint64_t most = 1024, worth = 4096; /* elements that a part is worth */
+    const uint64_t n = fields->geometry.nelements, useful = (n + worth - 1) / worth;
+    const uint64_t parts = useful < most ? useful : most, least = (n + (1u << 20) - 1) >> 20;
+    return parts > least ? parts : least;
+}
 
 /* The passes, each over both fields; parts and counts are on the host, of csz_cuda_quality_parts elements and
  * of one. */
