@@ -13,7 +13,7 @@ export LC_ALL=C OMP_NUM_THREADS=1 TMPDIR=$work
 # Ranks beyond the cores take turns; a container's root may run them; no network is looked for.
 ranks=()
 if "$mpiexec" --version 2>/dev/null | grep -qi 'open mpi\|openrte\|prrte'; then
-    ranks=(--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none)
+    ranks=(--oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader --mca btl_vader_single_copy_mechanism none)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm_rsh_agent=
 fi
 # mpi N COMMAND...: in a session folder of its own, for of two runs that begin at once Open MPI 4 may fail to

@@ -2,6 +2,7 @@
 """Section 11, pointwise bounds: from logarithms to the bits of values."""
 import struct
 from ctypes import c_float
+from functools import lru_cache
 
 from .bits import signed
 
@@ -29,6 +30,7 @@ class Pointwise:
             if (quotient >> 52) - 1023 >= (-960 if self.is_f64 else -100) and 2.0**self.k < 2 * octave:
                 self.C = self.theta = max(1, int(2.0**self.k / octave * one))
                 self.slope = self.R(octave / one)
+        self.of_quantum = lru_cache(None)(self.of_quantum)  # tiles repeat them
 
     def bits(self, value):
         return struct.unpack("<Q", struct.pack("<d", value))[0] if self.is_f64 else struct.unpack("<I", struct.pack("<f", value))[0]
