@@ -11,9 +11,10 @@
  * Fields are the files FOLDER/family-name.f32 that csz-fields wrote (--data FOLDER); what is not there is
  * generated, or with --workflows left out.  --predictor takes pyramid or auto instead of lorenzo, --only
  * names the fields to take instead of all, --bound a bound instead of three; --modes adds -m pwr with each
- * bound and -m exact; --sweep, whose boxes are out of nyx/velocity_x, adds that field.  The floor of a call
- * is the time that the device's own copy, measured on the same number of bytes, takes to move what the call
- * must: the field and its archive, once each.
+ * bound, -m exact, and of positive fields their logarithms with the absolute bound that is as tight as the
+ * pointwise one: what -m pwr quantizes, without its logarithms and powers; --sweep, whose boxes are out of
+ * nyx/velocity_x, adds that field.  The floor of a call is the time that the device's own copy, measured on
+ * the same number of bytes, takes to move what the call must: the field and its archive, once each.
  */
 #include <cuda_runtime.h>
 
@@ -103,6 +104,14 @@ __global__ void widen_kernel(double *out, const float *in, unsigned long long n)
         unsigned long long h = (i + 1) * 0x9E3779B97F4A7C15ull;
         h ^= h >> 29;
         out[i] = (double)in[i] * (1 + (double)(long long)(h >> 40) * 0x1p-52);
+    }
+}
+
+/* Logarithms in place; *without: how many values have none. */
+template <typename V> __global__ void log_kernel(V *v, unsigned long long n, unsigned long long *without) {
+    EACH(i, n) {
+        if (!(v[i] > 0)) atomicAdd(without, 1ull);
+        v[i] = log2(v[i]);
     }
 }
 
@@ -212,6 +221,20 @@ struct fields {
         double sum = 0;
         for (size_t i = 0; i < n; i++) sum += (double)results[i].nbytes;
         return sum;
+    }
+    /* Makes the fields those of their logarithms; false, and no use, where a value has none. */
+    bool take_logarithms() {
+        unsigned long long *d_without = (unsigned long long *)device_make(8), without = 0;
+        CHECK(cudaMemset(d_without, 0, 8));
+        for (size_t i = 0; i < n; i++) {
+            if (shape.type == CSZ_F32)
+                log_kernel<<<2048, 256>>>((float *)data[i], fields_count(&shape), d_without);
+            else
+                log_kernel<<<2048, 256>>>((double *)data[i], fields_count(&shape), d_without);
+        }
+        CHECK(cudaMemcpy(&without, d_without, 8, cudaMemcpyDeviceToHost));
+        CHECK(cudaFree(d_without));
+        return without == 0;
     }
     /* A relative bound in the field's own unit, as the library resolves it. */
     double resolve(double relative) {
@@ -324,6 +347,12 @@ static void measure_all(fields *f, const char *family, const char *name) {
     o.bound = 0;
     print_row(f->measure_as(family, (std::string(name) + " -m exact").c_str(), o, o));
     OK(csz_cuda_expect_bound(context, CSZ_BOUND_ABS));
+    if (!f->take_logarithms()) return;
+    o.bound_mode = CSZ_BOUND_ABS;
+    for (double bound : bounds) {
+        o.bound = log2(1 + bound);
+        print_row(f->measure_as(family, ("logarithms of " + std::string(name)).c_str(), o, o));
+    }
 }
 
 /* ---- fields ---- */
@@ -438,7 +467,7 @@ static void one_field(const char *folder, const char *catalogue_name, float *d_c
         CHECK(cudaFree(d_map));
         measure_all(&maps, "cesm, batch", name.c_str());
     }
-    if (!strcmp(catalogue_name, "nyx/velocity_x")) {
+    if (!strcmp(catalogue_name, "nyx/velocity_x") || (other_modes && shape.ndim == 3)) {
         csz_field wide = shape;
         wide.type = CSZ_F64;
         fields doubles(wide, 1);
@@ -447,7 +476,7 @@ static void one_field(const char *folder, const char *catalogue_name, float *d_c
         widen_kernel<<<2048, 256>>>((double *)doubles.data[0], d_values, fields_count(&wide));
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaFree(d_values));
-        measure_all(&doubles, "f64", "nyx/velocity_x as f64");
+        measure_all(&doubles, "f64", (std::string(catalogue_name) + " as f64").c_str());
     }
 }
 

@@ -52,16 +52,6 @@ template <> struct csz_value<float> {
     static __device__ __forceinline__ float restore(quantum q, const quantizer &z) {
         return csz_restore_f32(q, z.step);
     }
-    /*
-     * csz_pointwise_power_above_f32 by fewer instructions: a magic number and the units of the fraction are a
-     * float, which a multiplication and an addition, both exact, make the fraction.
-     */
-    static __device__ __forceinline__ bits power(bits log, const pointwise &z) {
-        const uint32_t above = log - z.offset, n = (above + 0x40200000u) >> CSZ_LOG_NBITS_F32, /* plus 256 */
-            whole = CSZ_MAGIC_F32_BITS + 0x40000000u + above - (n << CSZ_LOG_NBITS_F32);
-        const float f = fmaf(csz_f32_bits(whole), 0x1p-22f, -3.0f);
-        return (csz_bits_f32(csz_power_f32(f)) + ((n + (uint32_t)z.exponent - 256) << 23)) & 0x7FFFFFFFu;
-    }
     static __device__ __forceinline__ float restore(quantum q, const pointwise &z) {
         return csz_pointwise_restore_f32(q, &z);
     }
@@ -105,9 +95,6 @@ template <> struct csz_value<double> {
     }
     static __device__ __forceinline__ double restore(quantum q, const quantizer &z) {
         return csz_restore_f64(q, z.step);
-    }
-    static __device__ __forceinline__ bits power(bits log, const pointwise &z) {
-        return csz_pointwise_power_above_f64(log, &z);
     }
     static __device__ __forceinline__ double restore(quantum q, const pointwise &z) {
         return csz_pointwise_restore_f64(q, &z);

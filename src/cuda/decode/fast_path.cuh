@@ -50,7 +50,7 @@ record_decode(const decode_call *call, const block_job *job, const uint32_t *wor
          * leave the archive from
          */
         const uint64_t reach = (uint64_t)job->payload_word + task->end + LANE_MAX_WORDS + 4;
-        if (is_exact || view.klass || !S::accepts(view.base) ||
+        if (is_exact || view.klass || !S::accepts(view.base, job) ||
             (nwords > job->stage_words && reach > job->words_left)) {
             kind = KIND_NONE;
             if (one_round && r == 0) {

@@ -8,8 +8,7 @@
  * lorenzo_restore is what the decode kernels are compiled for; a second predictor offers the same names:
  *
  *     value, rank          the type of values and the rank
- *     scale                how sums become values (linear_scale)
- *     accepts(base)        whether the fast path can restore a tile of this base
+ *     scale                how sums become values (linear_scale), and which tiles the fast path accepts
  *     pass_1, pass_2       passes of a warp over the codes
  *     units                the values of a thread's units, in the order in which it stores them
  *     columns              the values of one column of units, for tiles whose rows are stored value by value
@@ -22,6 +21,7 @@
 #include "core/code.h"
 #include "core/geometry.h"
 #include "cuda/common/codes.cuh"
+#include "cuda/common/pointwise.cuh"
 #include "cuda/common/value.cuh"
 #include "cuda/common/warp.cuh"
 
@@ -59,7 +59,8 @@ template <typename V> struct linear_scale {
     typedef V common;
     V magic, step;
 
-    static __device__ __forceinline__ bool accepts(typename csz_value<V>::quantum base) {
+    template <typename J>
+    static __device__ __forceinline__ bool accepts(typename csz_value<V>::quantum base, const J *) {
         return base_is_near(base);
     }
     static __device__ __forceinline__ linear_scale make(typename csz_value<V>::quantum base, V step) {
@@ -72,18 +73,36 @@ template <typename V> struct linear_scale {
     }
 };
 
-/* With a pointwise bound, a power. */
+/* With a pointwise bound, a power (common/pointwise.cuh). */
+CSZ_DEVICE bool log_accepts(int32_t, const csz_pointwise_f32 &) { return true; }
+CSZ_DEVICE bool log_accepts(int64_t base, const csz_pointwise_f64 &z) {
+    return base_is_near(base) && csz_powers<double>::holds(fabs((double)base) + 65536.0, z.step);
+}
+/* What of a word's half is the logarithm: f32 the half times the step plus that of the base, less what halves
+ * are raised by; f64 the number of steps. */
+CSZ_DEVICE uint32_t log_first(int32_t base, const csz_pointwise_f32 &z) {
+    return ((uint32_t)base - 32768u) * z.step;
+}
+CSZ_DEVICE double log_first(int64_t base, const csz_pointwise_f64 &) { return base_magic(base); }
+CSZ_DEVICE uint32_t log_of(uint32_t half, uint32_t first, uint32_t step) { return half * step + first; }
+CSZ_DEVICE double log_of(uint32_t half, double first, uint64_t) {
+    return __hiloint2double(0x43300000, (int)half) - first;
+}
+
 template <typename V> struct log_scale {
     typedef V value;
     typedef typename csz_value<V>::quantum quantum;
     typedef typename csz_value<V>::bits bits;
     typedef typename csz_value<V>::pointwise common;
-    bits first; /* the base, less what halves are raised by */
-    common z;
+    csz_powers<V> powers;
+    typename csz_powers<V>::logarithm first;
+    bits step;
 
-    static __device__ __forceinline__ bool accepts(quantum) { return true; }
+    template <typename J> static __device__ __forceinline__ bool accepts(quantum base, const J *job) {
+        return log_accepts(base, common_of(job));
+    }
     static __device__ __forceinline__ log_scale make(quantum base, const common &z) {
-        return {(bits)base - 32768u, z};
+        return {csz_powers<V>(z), log_first(base, z), z.step};
     }
     /* The members that restoring needs; the kernel before this one has written them. */
     template <typename J> static __device__ __forceinline__ common common_of(const J *job) {
@@ -102,7 +121,7 @@ template <typename V> struct log_scale {
         return z;
     }
     template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
-        return csz_value<V>::restore((quantum)(first + (HIGH ? word >> 16 : word & 0xFFFFu)), z);
+        return powers.value(log_of(HIGH ? word >> 16 : word & 0xFFFFu, first, step));
     }
 };
 
@@ -363,9 +382,6 @@ template <typename V, int RANK, typename S = linear_scale<V>> struct lorenzo_res
     typedef lorenzo_units<V, RANK, S> units;
     typedef lorenzo_columns<V, RANK, S> columns;
 
-    static __device__ __forceinline__ bool accepts(typename csz_value<V>::quantum base) {
-        return S::accepts(base);
-    }
     static __device__ __forceinline__ tile open(const uint4 *code, const uint32_t *firsts,
                                                 typename csz_value<V>::quantum base,
                                                 const typename S::common &common, uint32_t order) {

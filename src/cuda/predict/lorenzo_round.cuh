@@ -8,6 +8,7 @@
 #ifndef CSZ_CUDA_LORENZO_ROUND_CUH
 #define CSZ_CUDA_LORENZO_ROUND_CUH
 
+#include "cuda/common/pointwise.cuh"
 #include "cuda/predict/lorenzo_retry.cuh"
 
 /* Whether the quick check need look for nothing special: no fill value, and with a pointwise bound no floor,
@@ -158,6 +159,7 @@ template <typename V> struct csz_rounding {
     int32_t sign;
 
     __device__ __forceinline__ csz_rounding(const typename csz_value<V>::quantizer &z,
+                                            const typename csz_value<V>::quantizer *,
                                             typename csz_value<V>::quantum middle, int bias)
         : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
           outside_high(0), h0(0), h1(0), sign(0) {}
@@ -186,61 +188,6 @@ template <typename V> struct csz_rounding {
     __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
 };
 
-/* log2(m) in units of 2^-22, m from 1/2 to 2: less than 2 from it. */
-CSZ_DEVICE uint32_t csz_quick_log(float m) {
-    float log2_m;
-#if defined(__CUDA_ARCH__)
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2_m) : "f"(m));
-#else
-    log2_m = log2f(m);
-#endif
-    return csz_bits_f32(fmaf(log2_m, 0x1p22f, CSZ_MAGIC_F32)) - CSZ_MAGIC_F32_BITS;
-}
-
-/*
- * Steps of a magnitude's logarithm by fewer instructions than core/pointwise.h takes.  lg2.approx is within
- * 2^-22 of the logarithm and the polynomial within 2^-20.9, so that with roundings they differ by 4 units at
- * most.  Where the quick logarithm is not so near the middle between two steps, both have the same nearest
- * step.  reach: so far from a step, 0 where steps are so small that the float product may miss the nearest by
- * more than 1.
- */
-enum { CSZ_QUICK_LEAST = 512, CSZ_QUICK_MARGIN = 5 };
-CSZ_DEVICE uint32_t csz_log_reach(const csz_pointwise_f32 &z) {
-    return z.step >= CSZ_QUICK_LEAST ? (z.step >> 1) - CSZ_QUICK_MARGIN : 0;
-}
-CSZ_DEVICE uint32_t csz_quick_steps(uint32_t size, const csz_pointwise_f32 &z, uint32_t reach) {
-    const int32_t e = (int32_t)(size - 0x3F3504F3u) >> 23;
-    const uint32_t units = csz_quick_log(csz_f32_bits(size - ((uint32_t)e << 23))),
-                   log = size >= z.first
-                             ? z.offset + ((uint32_t)(e - z.exponent) << CSZ_LOG_NBITS_F32) + units
-                             : 0,
-                   q = (uint32_t)__float2int_rn((float)(int32_t)log * z.inverse);
-    if (log - q * z.step + reach < 2 * reach) return q;
-    return csz_pointwise_steps_f32(size >= z.first ? csz_pointwise_log_above_f32(size, &z) : 0, &z);
-}
-
-/*
- * The same of f64, whose logarithms have 18 bits more: from the upper 23 bits of the mantissa, by which they
- * differ by 3 units of 2^-22.  Only up to 2^500 above 2^exponent, where 32 bits hold it.
- */
-enum { CSZ_QUICK_SHIFT = CSZ_LOG_NBITS_F64 - CSZ_LOG_NBITS_F32 };
-CSZ_DEVICE uint64_t csz_log_reach(const csz_pointwise_f64 &z) {
-    return z.step >= (uint64_t)CSZ_QUICK_LEAST << CSZ_QUICK_SHIFT
-               ? (z.step >> 1) - ((uint64_t)CSZ_QUICK_MARGIN << CSZ_QUICK_SHIFT)
-               : 0;
-}
-CSZ_DEVICE uint64_t csz_quick_steps(uint64_t size, const csz_pointwise_f64 &z, uint64_t reach) {
-    const uint32_t octave = (uint32_t)(size >> 52) - (uint32_t)(1023 + z.exponent),
-                   mantissa = (uint32_t)(size >> 29) & 0x7FFFFFu,
-                   log = (uint32_t)(z.offset >> CSZ_QUICK_SHIFT) + (octave << CSZ_LOG_NBITS_F32) +
-                         csz_quick_log(csz_f32_bits(0x3F800000u | mantissa)),
-                   q = (uint32_t)__float2int_rn((float)(int32_t)log *
-                                                (float)(z.inverse * (double)(1 << CSZ_QUICK_SHIFT)));
-    if (size == 0) return 0;
-    if (octave < 500 && ((uint64_t)log << CSZ_QUICK_SHIFT) - q * z.step + reach < 2 * reach) return q;
-    return csz_pointwise_steps_f64(size >= z.first ? csz_pointwise_log_above_f64(size, &z) : 0, &z);
-}
-
 /*
  * The same with a pointwise bound.  PLAIN: there is no fill value, no floor, and exponents are so large that
  * products of values and bound are normal numbers (csz_is_plain).  Then the check need not scale both values,
@@ -250,38 +197,47 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
     typedef csz_value<V> value;
     typedef typename value::bits bits;
     typename value::pointwise z;
+    const typename value::pointwise *in_memory;
+    csz_logarithms<V> logarithms;
+    csz_powers<V> powers;
     bits apart; /* from a quantum to its half of a word */
-    bits reach;
-    bits outside, largest;
+    bits outside;
+    uint32_t largest; /* upper word */
     int32_t sign;
     bool holds;
     uint32_t h0, h1;
 
+    /* Quanta of the plain form have 32 bits. */
     __device__ __forceinline__ csz_log_rounding(const typename value::pointwise &of,
+                                                const typename value::pointwise *at,
                                                 typename value::quantum middle, int bias)
-        : z(of), apart((bits)bias - (bits)middle), reach(csz_log_reach(of)), outside(0), largest(0), sign(0),
-          holds(true), h0(0), h1(0) {}
+        : z(of), in_memory(at), logarithms(of), powers(of), apart((bits)bias - (bits)middle), outside(0),
+          largest(0), sign(0), holds(!PLAIN || (middle > -(1 << 30) && middle < 1 << 30)), h0(0), h1(0) {}
 
     /* The quantum of a value as a half; *restored. */
     __device__ __forceinline__ uint32_t half(V v, V *restored) {
+        if (PLAIN) return plain_half(v, restored);
         typename value::quantum q;
-        if (PLAIN) {
-            const bits all = value::to_bits(v), size = all & ~value::minus_zero(),
-                       steps = csz_quick_steps(size, z, reach), back = steps * z.step,
-                       power = value::power(back, z), magnitude = back < z.linear ? 0 : power;
-            const V a = value::from_bits(size), b = value::from_bits(magnitude);
-            holds &= fabs(b - a) <= z.bound * a;
-            largest = max(largest, size);
-            sign = min(sign, (int32_t)(all >> (8 * sizeof(V) - 32)));
-            q = (typename value::quantum)(all == size ? steps : 0 - steps);
-            *restored = value::from_bits(magnitude | (all ^ size));
-        } else {
-            holds &= value::candidate(v, z, &q, restored);
-            if (z.has_fill) holds &= value::to_bits(*restored) != z.fill;
-        }
+        holds &= value::candidate(v, z, &q, restored);
+        if (z.has_fill) holds &= value::to_bits(*restored) != z.fill;
         const bits offset = (bits)q + apart;
         outside |= offset;
         return (uint32_t)offset;
+    }
+    __device__ __forceinline__ uint32_t plain_half(V v, V *restored) {
+        const bits all = value::to_bits(v), size = all & ~value::minus_zero();
+        const uint32_t high = (uint32_t)(all >> (8 * sizeof(V) - 32)),
+                       negative = (uint32_t)((int32_t)high >> 31);
+        uint32_t steps;
+        if (!logarithms.quick(size, &steps)) steps = csz_steps_slowly(size, in_memory);
+        const V a = value::from_bits(size), b = powers.magnitude(logarithms.of(steps));
+        holds &= fabs(b - a) <= z.bound * a;
+        largest = max(largest, high & 0x7FFFFFFFu);
+        sign = min(sign, (int32_t)high);
+        *restored = value::from_bits(value::to_bits(b) | (all & value::minus_zero()));
+        const uint32_t offset = (steps ^ negative) - negative + (uint32_t)apart;
+        outside |= offset;
+        return offset;
     }
 
     __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
@@ -294,7 +250,8 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
 
     /* The bound check: 1 if a value is above the bound, outside the window, infinite, or -0.0. */
     __device__ __forceinline__ bool doubtful(int window, V) const {
-        return outside >> window != 0 || !holds || largest >= value::infinite() || sign == INT32_MIN;
+        return outside >> window != 0 || !holds || largest >= value::infinite() >> (8 * sizeof(V) - 32) ||
+               sign == INT32_MIN;
     }
 
     __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
@@ -373,7 +330,7 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
     V v[8], next[8];
     unit.load(next, 0);
     typename csz_rounding_by<V, Z, false>::type r(
-        z, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
+        z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
@@ -433,9 +390,9 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     const V *p3 = csz_bytes_after(p2, slice), *q3 = csz_bytes_after(q2, slice);
     csz_rounded u;
     u.doubtful = false;
+    const Z *quantizer = csz_quantizer_of<Z>(job, c);
     typename csz_rounding_by<V, Z, PLAIN>::type r(
-        z, csz_reference_make(reference, corner_value, last_value, z, csz_quantizer_of<Z>(job, c), bias),
-        bias);
+        z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
     uint4 *parked = (uint4 *)exchange + t;
     const auto round = [&](const V(&v)[8]) {
         uint32_t word[4];
