@@ -19,6 +19,7 @@ enum {
     CSZ_LOG_NBITS_F32 = 22, /* of the fraction of a logarithm */
     CSZ_LOG_NBITS_F64 = 40,
     CSZ_POINTWISE_SAMPLES = 2048,
+    CSZ_POINTWISE_MARGIN = 6, /* octaves */
     CSZ_NO_EXPONENT = -32768 /* of a frame without values to choose it by */
 };
 
@@ -70,12 +71,13 @@ CSZ_FN int csz_pointwise_floor_exponent(double bound, double floor, int is_f64) 
 /*
  * The exponent of a frame whose sample has normal values from 2^sampled up.  Logarithms are the shorter the
  * larger it is, and changes of sign the cheaper; but values below 2^exponent are exceptions, unless the floor
- * covers them.
+ * covers them.  A margin makes exceptions rare.
  */
 CSZ_FN int csz_pointwise_exponent(int sampled, double bound, double floor, int is_f64) {
-    const int of_floor = csz_pointwise_floor_exponent(bound, floor, is_f64);
+    const int of_floor = csz_pointwise_floor_exponent(bound, floor, is_f64), least = is_f64 ? -1022 : -126;
     if (sampled == CSZ_NO_EXPONENT) return of_floor == CSZ_NO_EXPONENT ? 0 : of_floor;
-    return of_floor != CSZ_NO_EXPONENT && sampled < of_floor + 8 ? of_floor : sampled;
+    if (of_floor != CSZ_NO_EXPONENT && sampled < of_floor + 8) return of_floor;
+    return sampled < least + CSZ_POINTWISE_MARGIN ? least : sampled - CSZ_POINTWISE_MARGIN;
 }
 
 /* Element i of a frame's sample of n elements: all, or one of each stride. */
