@@ -216,7 +216,11 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
 
     /* The quantum of a value as a half; *restored. */
     __device__ __forceinline__ uint32_t half(V v, V *restored) {
-        if (PLAIN) return plain_half(v, restored);
+        if (PLAIN) {
+            uint32_t steps;
+            if (!logarithms.quick(size_of(v), &steps)) steps = csz_steps_slowly(size_of(v), in_memory);
+            return plain_half(v, steps, restored);
+        }
         typename value::quantum q;
         holds &= value::candidate(v, z, &q, restored);
         if (z.has_fill) holds &= value::to_bits(*restored) != z.fill;
@@ -224,13 +228,12 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
         outside |= offset;
         return (uint32_t)offset;
     }
-    __device__ __forceinline__ uint32_t plain_half(V v, V *restored) {
-        const bits all = value::to_bits(v), size = all & ~value::minus_zero();
+    static __device__ __forceinline__ bits size_of(V v) { return value::to_bits(v) & ~value::minus_zero(); }
+    __device__ __forceinline__ uint32_t plain_half(V v, uint32_t steps, V *restored) {
+        const bits all = value::to_bits(v);
         const uint32_t high = (uint32_t)(all >> (8 * sizeof(V) - 32)),
                        negative = (uint32_t)((int32_t)high >> 31);
-        uint32_t steps;
-        if (!logarithms.quick(size, &steps)) steps = csz_steps_slowly(size, in_memory);
-        const V a = value::from_bits(size), b = powers.magnitude(logarithms.of(steps));
+        const V a = value::from_bits(size_of(v)), b = powers.magnitude(logarithms.of(steps));
         holds &= fabs(b - a) <= z.bound * a;
         largest = max(largest, high & 0x7FFFFFFFu);
         sign = min(sign, (int32_t)high);
@@ -242,7 +245,18 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
 
     __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
         V r0, r1;
-        const uint32_t low0 = half(low, &r0), low1 = half(high, &r1);
+        uint32_t low0, low1;
+        if (PLAIN && sizeof(V) == 8) { /* one branch for both: 4 to 9% faster; f32 is 4% slower so */
+            if (!(logarithms.quick(size_of(low), &low0) & logarithms.quick(size_of(high), &low1))) {
+                low0 = csz_steps_slowly(size_of(low), in_memory);
+                low1 = csz_steps_slowly(size_of(high), in_memory);
+            }
+            low0 = plain_half(low, low0, &r0);
+            low1 = plain_half(high, low1, &r1);
+        } else {
+            low0 = half(low, &r0);
+            low1 = half(high, &r1);
+        }
         h0 = h0 * CSZ_VALUE_K + (lows & value::fold(value::to_bits(r0)));
         h1 = h1 * CSZ_VALUE_K + (highs & value::fold(value::to_bits(r1)));
         return __byte_perm(low0, low1, 0x5410);
