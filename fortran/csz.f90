@@ -56,9 +56,9 @@ module csz
         module procedure decompress_f32, decompress_f64
     end interface
     ! csz_decompress_region(field, archive, lower, upper, status [, threads]): elements lower to upper of each
-    ! dimension, counted from 1, both included.
+    ! dimension, counted from 1, both included; both of int32 or of int64.
     interface csz_decompress_region
-        module procedure region_f32, region_f64
+        module procedure region_f32, region_f64, region_f32_int32, region_f64_int32
     end interface
     ! csz_decompress_level(field, archive, level, status [, threads]): every 2**level-th element; field has
     ! the shape that csz_level_shape gives.
@@ -309,6 +309,24 @@ contains
         integer, intent(out) :: status
         integer, intent(in), optional :: threads
         call region(c_loc(field), field_of(1, shape(field, kind=int64)), archive, lower, upper, status, threads)
+    end subroutine
+
+    subroutine region_f32_int32(field, archive, lower, upper, status, threads)
+        real(real32), contiguous, target, intent(inout) :: field(..)
+        integer(int8), contiguous, intent(in) :: archive(:)
+        integer(int32), intent(in) :: lower(:), upper(:)
+        integer, intent(out) :: status
+        integer, intent(in), optional :: threads
+        call region_f32(field, archive, int(lower, int64), int(upper, int64), status, threads)
+    end subroutine
+
+    subroutine region_f64_int32(field, archive, lower, upper, status, threads)
+        real(real64), contiguous, target, intent(inout) :: field(..)
+        integer(int8), contiguous, intent(in) :: archive(:)
+        integer(int32), intent(in) :: lower(:), upper(:)
+        integer, intent(out) :: status
+        integer, intent(in), optional :: threads
+        call region_f64(field, archive, int(lower, int64), int(upper, int64), status, threads)
     end subroutine
 
     subroutine region(data, field, archive, lower, upper, status, threads)

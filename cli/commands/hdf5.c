@@ -225,6 +225,8 @@ static int run_cdvals(int argc, char **argv) {
             "hdf5 cdvals takes options alone, and '%s' is none; give --of %s to read that field",
             arguments.surplus_path, arguments.surplus_path);
     if (!arguments.has_bound) return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
+    if (arguments.options.bound_mode == CSZ_BOUND_EXACT && arguments.fill_choice != CLI_FILL_UNSAID)
+        return cli_fail_usage("-m exact keeps missing values as all others; give it without --fill");
     csz_hdf5_settings_init(&settings);
     settings.bound_mode = arguments.options.bound_mode;
     settings.bound = arguments.options.bound;

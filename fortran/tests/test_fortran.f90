@@ -125,6 +125,9 @@ contains
         call csz_decompress_region(box, archive, [30_int64, 1_int64, 36_int64], [40_int64, 20_int64, 40_int64], &
                                    status)
         call check(status == csz_ok .and. all(box == whole(30:40, 1:20, 36:40)), 'region')
+        box = 0
+        call csz_decompress_region(box, archive, [30, 1, 36], [40, 20, 40], status)
+        call check(status == csz_ok .and. all(box == whole(30:40, 1:20, 36:40)), 'region by default integers')
         call csz_level_shape(archive, 2, rank_of_level, shape_of_level, status)
         call check(status == csz_ok .and. rank_of_level == 3 .and. &
                    all(shape_of_level(:3) == [23, 13, 10]), 'shape of level 2')

@@ -196,8 +196,8 @@ def _options_of(
     """The words that the filter is given."""
     zeros = _arguments.unsigned_zeros_of(unsigned_zeros, pwr is not None or exact)
     if exact:
-        if any(value is not None for value in (abs, rel, psnr, pwr, floor)) or workflow != "auto" or predictor != "lorenzo":
-            raise _errors.BoundError("exact=True keeps every bit; give no bound, workflow or predictor with it")
+        if any(value is not None for value in (abs, rel, psnr, pwr, floor, fill)) or workflow != "auto" or predictor != "lorenzo":
+            raise _errors.BoundError("exact=True keeps every bit; give no bound, fill value, workflow or predictor with it")
         return (_EXACT,)
     mode, bound = _arguments.bound_of(abs, rel, psnr, pwr)
     coding = _arguments.choice_of("workflow", workflow, WORKFLOWS) | _arguments.choice_of("predictor", predictor, PREDICTORS) << 8

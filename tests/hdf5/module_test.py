@@ -154,7 +154,7 @@ for options, settings in (
 ):
     words = json.loads(subprocess.check_output([CSZ, "hdf5", "cdvals", "--json", *options]))["cd_values"]
     check(f"settings of {settings} are the command's", tuple(words) == csz.hdf5.Csz(**settings)["compression_opts"], words)
-for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zip"), dict(abs=1, fill="some"), dict(abs="1e-3"), dict(abs=1, fill="1e20"), dict(abs=1, floor=1), dict(exact=True, floor=1), dict(pwr=0.1, unsigned_zeros=True)):
+for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zip"), dict(abs=1, fill="some"), dict(abs="1e-3"), dict(abs=1, fill="1e20"), dict(abs=1, floor=1), dict(exact=True, floor=1), dict(exact=True, fill=3), dict(pwr=0.1, unsigned_zeros=True)):
     try:
         csz.hdf5.Csz(**wrong)
     except csz.Error as error:

@@ -60,6 +60,7 @@ refuses 2 "one list, and '1' is one argument too many; put the words in quotes" 
 refuses 2 'needs the words' "decode of nothing" "$csz" hdf5 decode
 refuses 2 'bound is missing' "cdvals without a bound" "$csz" hdf5 cdvals
 refuses 2 'not a finite number above 0' "cdvals with bound 0" "$csz" hdf5 cdvals -e 0
+refuses 2 'keeps missing values as all others; give it without --fill' "cdvals of a fill value and no bound" "$csz" hdf5 cdvals -m exact --fill 3
 refuses 2 'cdvals or decode' "hdf5 without a command" "$csz" hdf5
 refuses 2 'no list' "decode of text" "$csz" hdf5 decode 1,two
 refuses 1 'no bound' "decode of too few words" "$csz" hdf5 decode 0,1

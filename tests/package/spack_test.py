@@ -122,6 +122,9 @@ check("asks for the CMake that CMakeLists.txt asks for", f"cmake@{least}:" in de
 for variant, search in PACKAGES.items():
     needed = [name for name, options in dependencies.items() if options.get("when") == f"+{variant}" and re.split("[@~+]", name)[0] == variant]
     check(f"+{variant} depends on {variant}, which CMake looks for", len(needed) == 1 and search in cmake_text, needed)
+named = re.search(r"variants ([\w\s,]+?);", (source / "docs/install.md").read_text())
+named = set(re.findall(r"\w+", named[1])) - {"and"} if named else set()
+check("docs/install.md names them all", named == {*variants, "cuda", "cuda_arch"}, named)
 conditions = {options["when"] for options in dependencies.values() if "when" in options}
 check("no dependency hangs on another variant", conditions <= {f"+{v}" for v in (*variants, "cuda")}, conditions)
 
