@@ -56,7 +56,8 @@ def _loaded(pattern: str) -> list[ctypes.CDLL]:
             paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/") > 0}
     except OSError:  # not Linux
         return []
-    return [ctypes.CDLL(path) for path in sorted(paths) if re.match(pattern, os.path.basename(path))]
+    # one whose package was replaced meanwhile has no file any more
+    return [ctypes.CDLL(path) for path in sorted(paths) if re.match(pattern, os.path.basename(path)) and os.path.exists(path)]
 
 
 def register() -> None:

@@ -106,6 +106,13 @@ runs("a path that the user set stays, behind csz's", "import os\nos.environ['HDF
 near(netCDF4.Dataset("m.h5")["t"][:])
 assert expected == ["/given"] and os.environ["HDF5_PLUGIN_PATH"] == "/given"
 """)
+runs("a library whose file is gone is left alone", """
+import ctypes, os, shutil
+shutil.copy("csz/libcsz.so", "libhdf5-gone.so")
+ctypes.CDLL(os.path.abspath("libhdf5-gone.so"))
+os.remove("libhdf5-gone.so")
+import csz.hdf5
+""")
 shutil.copytree("csz", "a:b/csz")
 runs("a folder with a colon in its name", "import sys\nsys.path.insert(0, 'a:b')\nimport csz.hdf5, h5py, netCDF4" + FIELD + WRITE + "near(netCDF4.Dataset('m.h5')['t'][:])")
 runs("h5py and netCDF4 in one process", "import h5py, netCDF4, csz.hdf5" + FIELD + WRITE + "near(netCDF4.Dataset('m.h5')['t'][:])")
