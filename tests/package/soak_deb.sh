@@ -40,12 +40,21 @@ done
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 for file in usr/bin/csz usr/bin/csz-report usr/bin/csz-mpi usr/share/man/man1/csz.1.gz usr/share/man/man1/csz-report.1.gz usr/share/man/man1/csz-mpi.1.gz \
     usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_analyze.h usr/include/csz_hdf5.h usr/include/csz_mpi.h \
-    usr/share/doc/csz/format.md.gz usr/share/doc/csz/examples/compress_file.c \
+    usr/share/doc/csz/README.md usr/share/doc/csz/docs/zarr-codec.schema.json usr/share/doc/csz/examples/compress_file.c \
     "usr/lib/$triplet/libcsz_mpi.a" "usr/lib/$triplet/pkgconfig/csz_mpi.pc" "usr/lib/$triplet/cmake/csz_mpi/csz_mpi-config.cmake" \
     "usr/lib/$triplet/libcsz.so.0" "usr/lib/$triplet/libcsz.a" "usr/lib/$triplet/pkgconfig/csz.pc" "usr/lib/$triplet/cmake/csz/csz-config.cmake" \
     "usr/lib/$triplet/hdf5/serial/plugins/libh5csz.so" "usr/lib/$triplet/hdf5/openmpi/plugins/libh5csz.so"; do
     holds "$file" test -e "$root/$file"
 done
+# linked: every link of the pages leads to a file, but those to files of the source that are no documentation.
+linked() {
+    find "$root/usr/share/doc/csz" -name '*.md' >"$work/pages.txt" && [ "$(wc -l <"$work/pages.txt")" -gt 15 ] &&
+        ! while read -r page; do
+            grep -oE '\]\([^)#: ]+' "$page" | cut -c 3- | grep -vE '^(https?$|LICENSE|(\.\./)?bench/|\.\./(include|packaging|mpi)/)' |
+                while read -r link; do [ -e "$(dirname "$page")/$link" ] || echo "$page: $link leads nowhere"; done
+        done <"$work/pages.txt" | grep .
+}
+holds "the pages of csz-doc link one another" linked
 export PKG_CONFIG_PATH="$root/usr/lib/$triplet/pkgconfig" LD_LIBRARY_PATH="$root/usr/lib/$triplet" PATH="$root/usr/bin:$PATH"
 # shellcheck disable=SC2046 # lists of flags
 holds "an example builds against them" cc "$source/examples/compress_file.c" $(pkg-config --cflags --libs csz) -lm -o "$work/compress_file"
