@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The environment of the tests that need Python packages, which begins first, and python_test: it builds a
-# wheel, installs it there and runs python/tests; and adios2_test, with PyPI's adios2.  Not in a sanitized
-# build, whose library an ordinary Python cannot load.
+# wheel, installs it there and runs python/tests; and adios2_test, with PyPI's adios2, beside soak_bpls, which
+# builds another for MPI and bpls.  Not in a sanitized build, whose library an ordinary Python cannot load.
 if(TARGET csz AND NOT CSZ_SANITIZE)
     csz_register(python_environment unit 900 COMMAND "${tests_dir}/python/python_environment.sh")
     set_tests_properties(python_environment PROPERTIES COST 300)
@@ -16,6 +16,7 @@ if(TARGET csz AND NOT CSZ_SANITIZE)
     if(TARGET h5csz)
         set(plugins "${CMAKE_CURRENT_BINARY_DIR}/hdf5-plugins")
     endif()
+    csz_register(soak_bpls soak 7200 COMMAND "${tests_dir}/adios2/soak_bpls.sh" "${CMAKE_CURRENT_BINARY_DIR}")
     csz_register(soak_peers soak 1800 COMMAND "${tests_dir}/peers/soak_peers.sh"
                  "${CMAKE_CURRENT_BINARY_DIR}" "${plugins}")
     foreach(name IN ITEMS python_test adios2_test conda_test hdf5_python report_test docs_test)
