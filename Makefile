@@ -148,10 +148,10 @@ lint:
 PREFIX ?= /usr/local
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
-	cp $(BUILD)/install_manifest.txt $(BUILD)/installed.txt
+	while IFS= read -r file || [ -n "$$file" ]; do printf '%s\n' "$(DESTDIR)$$file"; done <$(BUILD)/install_manifest.txt >$(BUILD)/installed.txt
 
 uninstall:
-	cmake -DMANIFEST=$(BUILD)/installed.txt -P cmake/uninstall.cmake
+	DESTDIR= cmake -DMANIFEST=$(BUILD)/installed.txt -P cmake/uninstall.cmake
 
 deb:
 	@tools/setup deb

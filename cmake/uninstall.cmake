@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cmake -DMANIFEST=FILE -P cmake/uninstall.cmake: removes the files that the manifest of an installation lists
-# (install_manifest.txt of the build folder, of which `make install` keeps a copy), and the folders below its
-# prefix that are then empty.  Empty folders of /usr and /usr/local stay: they belong to the system.
+# (install_manifest.txt of the build folder, of which `make install` keeps a copy with DESTDIR before each
+# name), and the folders below its prefix that are then empty.  Empty folders of /usr and /usr/local stay: they belong to the system.
 cmake_minimum_required(VERSION 3.18)
 if(NOT EXISTS "${MANIFEST}")
     message(FATAL_ERROR "${MANIFEST} is not there: make install has installed nothing from this folder; "

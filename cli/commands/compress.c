@@ -313,11 +313,11 @@ static int fail_target(const compression *c) {
     cli_nbytes_text(wanted, (double)c->target.nbytes_wanted);
     if (!(c->range.max > c->range.min)) /* zeros where there are no values */
         return cli_fail("%s cannot be brought to %s: its values are all equal or missing, and its archive "
-                        "still has %s, ratio %.2f; ask for a larger one",
+                        "still has %s, ratio %.2f; ask for a larger size or a smaller ratio",
                         c->source.stream.name, wanted, size, ratio);
     return cli_fail(
         "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
-        "%s, ratio %.2f; ask for a larger one%s",
+        "%s, ratio %.2f; ask for a larger size or a smaller ratio%s",
         c->source.stream.name, wanted, c->target.bound, size, ratio,
         !c->arguments->options.unsigned_zeros &&
                 cli_zeros_matter(&c->zeros, c->target.nelements, c->target.nbytes)
@@ -435,7 +435,7 @@ static void print_report(compression *c, const cli_output *output) {
         if (c->targeted)
             note_target(c, &info);
         else
-            cli_note_implausible(&c->source, &info, &c->arguments->options, &c->range, &c->watch);
+            cli_note_implausible(&c->source, &info, c->arguments, &c->range, &c->watch);
         if (!cli_is_ranged(info.bound_mode) && !c->targeted)
             (void)check_fill(c); /* a note: every value keeps its bound */
         cli_note_zeros(&c->zeros, &info, &c->arguments->options, c->source.stream.name);

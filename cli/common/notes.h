@@ -5,6 +5,7 @@
 #define CLI_NOTES_H
 
 #include "files/source.h"
+#include "terminal/args.h"
 
 /* max - min of the range, or else what the sample tells of it; 0 where there are no values. */
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch);
@@ -28,8 +29,8 @@ int cli_zeros_matter(const cli_zeros *zeros, uint64_t nelements, uint64_t nbytes
 /* A note where signs of zeros take much of the archive and nobody said that they do not matter. */
 void cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked, const char *name);
 
-/* info: of the archive; asked: the options; range and watch: of the values, as for cli_range_width. */
-void cli_note_implausible(const cli_source *source, const csz_info *info, const csz_options *asked,
+/* info: of the archive; range and watch: of the values, as for cli_range_width. */
+void cli_note_implausible(const cli_source *source, const csz_info *info, const cli_arguments *arguments,
                           const csz_value_range *range, const csz_fill_watch *watch);
 
 #endif

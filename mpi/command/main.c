@@ -225,7 +225,7 @@ static int compress_input(const cli_arguments *a, csz_context *context, raw_inpu
     const csz_status inspected = csz_mpi_inspect(MPI_COMM_WORLD, &info, sizeof info, a->output_path);
     if (inspected) return fail_archive(inspected, &report, "read", a->output_path);
     if (!cli_is_ranged(a->options.bound_mode)) (void)check_fill(&c); /* a note: every value keeps its bound */
-    if (my_rank() == 0) cli_note_implausible(&input->source, &info, &a->options, &c.range, &c.watch);
+    if (my_rank() == 0) cli_note_implausible(&input->source, &info, a, &c.range, &c.watch);
     note_zeros(&c, &info);
     print_report(a, &report, &info, read_seconds, "reading", agree(limit != 0));
     if (my_rank() == 0 && a->verbose && c.range.has_values)

@@ -701,6 +701,16 @@ says "with a note, too" '^csz: note: the bound, .*, exceeds half of what sampled
 head -c 4000 noise.f32 >few.f32
 holds "of few values all are looked at" "$csz" compress few.f32 -d 1000 -e 100 -f -o odd.csz
 says "and the note speaks of all" '^csz: note: the bound, 100, exceeds what the values of few.f32 span, .*: all may come back' err.txt
+python3 -c '
+import array
+values = array.array("f", (5 + i % 2000 / 100 for i in range(1000000)))
+for i in range(0, 1000000, 10000):
+    values[i] = -9999
+values.tofile(open("rare.f32", "wb"))'
+holds "a fill value too rare to be found is taken for data" "$csz" compress rare.f32 -d 1000x1000 -m rel -e 1e-2 -f -o odd.csz
+says "with a note where the others lie within the bound" '^csz: note: the bound, -m rel -e 0.01, is 100.*span 19.99 and .*counts -9999 and .*give --fill -9999' err.txt
+holds "not with a bound that they do not lie within" "$csz" compress rare.f32 -d 1000x1000 -m rel -e 1e-4 -f -o odd.csz
+same_text "no note there" "" "$(cat err.txt)"
 for words in "bench d3.f32 -d 9600 -m rel -e 2" "bench d3.f32 -d 9600 -e 1e9" "analyze d3.f32 -d 9600 -m rel -e 2" "analyze d3.f32 -d 9600 -e 1e9" \
     "analyze d3.f32 -d 9600 -m psnr -e 1" "hdf5 cdvals -m rel -e 2" "hdf5 cdvals -m psnr -e 1" "hdf5 cdvals --of d3.f32 -d 9600 -m rel -e 2"; do
     # shellcheck disable=SC2086 # words
@@ -822,7 +832,7 @@ for words in '' '-p pyramid --verify' '-w rle'; do
         '$csz' compress d1.f64 -d 5000 -m exact -f -o r3.csz && cmp r2.csz r3.csz"
 done
 head -c 40000 /dev/zero >zeros.f32
-refuses 1 'values are all equal or missing, and its archive still has .*; ask for a larger one' "a size that not even zeros take" \
+refuses 1 'values are all equal or missing, and its archive still has .*; ask for a larger size or a smaller ratio' "a size that not even zeros take" \
     "$csz" compress zeros.f32 -d 10000 --size 9 -o none.csz
 : >nothing.f32
 holds "a ratio of a field without elements" "$csz" compress nothing.f32 -d 0 -m ratio -e 2 -f -o r2.csz
@@ -910,7 +920,7 @@ says "signs that take much of the archive are noted" '^csz: note: signs of zeros
 for how in '-e 0.1 --unsigned-zeros' '-e 1e-6' '-m exact' '-m pwr -e 0.1' '-e 0.1 --fill 0'; do
     holds "which no one hears with $how" bash -c "! '$csz' compress signed_zeros.f32 -d 10x30x40 $how -f -o b.csz 2>&1 | grep -q unsigned-zeros"
 done
-refuses 1 'ask for a larger one, or give --unsigned-zeros' "a ratio that signs of zeros stand against" \
+refuses 1 'ask for a larger size or a smaller ratio, or give --unsigned-zeros' "a ratio that signs of zeros stand against" \
     "$csz" compress signed_zeros.f32 -d 10x30x40 -m ratio -e 60 -f -o b.csz
 holds "is reached without them" "$csz" compress signed_zeros.f32 -d 10x30x40 -m ratio -e 60 --unsigned-zeros -f -o b.csz
 holds "nor where no signs are" bash -c "! '$csz' compress plain_zeros.f32 -d 10x30x40 -e 0.1 -f -o b.csz 2>&1 | grep -q unsigned-zeros"

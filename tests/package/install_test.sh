@@ -163,6 +163,13 @@ touch gone/include/other.h
 holds "make uninstall" make -C "$source" uninstall BUILD="$work/folder"
 same "it leaves what others have placed there, and nothing else" "gone gone/include gone/include/other.h " "$(find gone | sort | tr '\n' ' ')"
 fails "a second time there is nothing to uninstall" make -C "$source" uninstall BUILD="$work/folder"
+for attempt in 1 2 3 4 5; do
+    make -C "$source" -o all install BUILD="$build" PREFIX=/prefix DESTDIR="$work/staged" >out.txt 2>&1
+    cp "$build/installed.txt" folder/installed.txt
+    grep -q "^$work/staged/prefix/" folder/installed.txt && break
+done
+holds "make uninstall after make install DESTDIR=..." make -C "$source" uninstall BUILD="$work/folder"
+same "it removes what lies there" "" "$(find staged -type f)"
 
 [ "$n_failed" = 0 ] && echo "all properties hold" || echo "$n_failed properties do not hold"
 [ "$n_failed" = 0 ]
