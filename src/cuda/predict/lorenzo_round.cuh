@@ -246,7 +246,7 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
     __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
         V r0, r1;
         uint32_t low0, low1;
-        if (PLAIN && sizeof(V) == 8) { /* one branch for both: 4 to 9% faster; f32 is 4% slower so */
+        if (PLAIN && sizeof(V) == 8) { /* one branch for both; f32 is slower so */
             if (!(logarithms.quick(size_of(low), &low0) & logarithms.quick(size_of(high), &low1))) {
                 low0 = csz_steps_slowly(size_of(low), in_memory);
                 low1 = csz_steps_slowly(size_of(high), in_memory);
