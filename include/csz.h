@@ -261,6 +261,20 @@ typedef struct csz_fill_suspect {
  */
 CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect);
 
+/* An end of the range, so far outside that the bound, which refers to it, flattens most other values. */
+typedef struct csz_fill_outlier {
+    int found;        /* 0: the rest is 0 */
+    double value;     /* as the field has it */
+    double low, high; /* most other values; at most twice the bound apart */
+    double bound_abs;
+} csz_fill_outlier;
+
+/*
+ * The same field's outlier where csz_context_fill_suspect finds nothing: it may be a fill value too rare to
+ * be suspected, or an error in the data.  Only with a relative bound or a PSNR.
+ */
+CSZ_API void csz_context_fill_outlier(const csz_context *context, csz_fill_outlier *outlier);
+
 /* ---- Decompressing --------------------------------------------------------------------------------- */
 
 /* What an archive says of itself. */
@@ -636,11 +650,15 @@ typedef struct csz_fill_watch {
  * csz_fill_watch_recount is for relative bounds and PSNR, once the whole field was added and its range is
  * known.  1: something is suspicious.  The watch is empty again; add all pieces once more, and every element
  * is counted.  0: that is not needed.
+ *
+ * csz_fill_watch_outlier is csz_context_fill_outlier, for a field of this range.
  */
 CSZ_API csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_t first, uint64_t n,
                                       csz_type type, uint64_t nelements, const csz_options *options);
 CSZ_API int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type);
 CSZ_API void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *watch, csz_type type);
+CSZ_API void csz_fill_watch_outlier(csz_fill_outlier *outlier, const csz_fill_watch *watch,
+                                    const csz_value_range *range, csz_type type);
 
 /*
  * csz_plan_create: for compressing.  range is that of the whole field, finite and min <= max; NULL where

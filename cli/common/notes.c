@@ -35,26 +35,18 @@ int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const ch
     return 1;
 }
 
-/*
- * The same where all but one number, which may be too rare to be taken for a fill value, lie within the bound
- * of each other.
- */
+/* 1 after a note: most values lie within the bound, since the range counts a number far outside. */
 static int note_outlier(const csz_info *info, const char *name, const csz_value_range *range,
                         const csz_fill_watch *watch) {
-    if (!range->has_values || watch->n < 100 || watch->nlow < 2 || watch->nhigh < 2 ||
-        info->bound_mode == CSZ_BOUND_PWR)
-        return 0;
-    const int is_low = watch->low[1].value - range->min > range->max - watch->high[1].value;
-    const double outlier = is_low ? range->min : range->max,
-                 low = watch->low[is_low && watch->low[0].value == outlier].value,
-                 high = watch->high[!is_low && watch->high[0].value == outlier].value;
+    csz_fill_outlier outlier;
     char text[CLI_NUMBER_TEXT_NBYTES];
-    if (!(high > low) || !(info->bound_abs >= 0.5 * (high - low))) return 0;
+    csz_fill_watch_outlier(&outlier, watch, range, info->field.type);
+    if (!outlier.found) return 0;
     cli_note("note: the bound, -m %s -e %.9g, is %.4g, but most values of %s span %.4g and may come back as "
              "one: the range counts %s and perhaps others, far outside; give --fill %s if that marks missing "
              "values, or another -e",
-             cli_mode_names[info->bound_mode], info->bound, info->bound_abs, name, high - low,
-             cli_number_text(text, outlier, info->field.type), text);
+             cli_mode_names[info->bound_mode], info->bound, outlier.bound_abs, name,
+             outlier.high - outlier.low, cli_number_text(text, outlier.value, info->field.type), text);
     return 1;
 }
 

@@ -230,7 +230,7 @@ def compress_quietly(
     _check(lib.csz_compress_bound(c.byref(capacity), c.byref(shape), c.byref(options)), f"a field of shape {source.shape}")
     # The library packs with zstd on the host.
     room, out = _arrays.make(_arrays.HOST if zstd else place, (capacity.value,), np.dtype("uint8"))
-    nbytes, suspect = c.c_size_t(), _library.FillSuspect()
+    nbytes, suspect, outlier = c.c_size_t(), _library.FillSuspect(), _library.FillOutlier()
     device = _arguments.device_of(options, source, out)
     status = _cuda.call(
         lib.csz_compress, device, (source.stream, out.stream),
@@ -238,7 +238,8 @@ def compress_quietly(
     )  # fmt: skip
     _check(status, _compressing(status, device, source.nbytes))
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
-    warn = partial(_warnings.warn_of_fill, suspect, fill, source.dtype)
+    lib.csz_context_fill_outlier(_library.context(device).handle, c.byref(outlier))
+    warn = partial(_warnings.warn_of_fill, suspect, outlier, fill, source.dtype)
     archive = room[: nbytes.value]
     if place.kind == "numpy":
         return archive.tobytes(), warn
@@ -510,11 +511,13 @@ class _Watch:
         known = _library.ValueRange(1, *limits)
         return bool(lib.csz_fill_watch_recount(c.byref(self.raw), c.byref(known), DTYPES.index(self.dtype.name)))
 
-    def warn(self) -> None:
-        suspect = _library.FillSuspect()
-        if self.dtype.name in DTYPES:
-            lib.csz_fill_watch_result(c.byref(suspect), c.byref(self.raw), DTYPES.index(self.dtype.name))
-            _warnings.warn_of_fill(suspect, self.fill, self.dtype)
+    def warn(self, limits: tuple[float, float] | None) -> None:
+        suspect, outlier = _library.FillSuspect(), _library.FillOutlier()
+        if self.dtype.name in DTYPES and limits is not None:
+            kind, known = DTYPES.index(self.dtype.name), _library.ValueRange(1, *limits)
+            lib.csz_fill_watch_result(c.byref(suspect), c.byref(self.raw), kind)
+            lib.csz_fill_watch_outlier(c.byref(outlier), c.byref(self.raw), c.byref(known), kind)
+            _warnings.warn_of_fill(suspect, outlier, self.fill, self.dtype)
 
 
 def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = None, fill: Fill = None) -> float:
@@ -533,7 +536,7 @@ def absolute_bound(data: Any, *, rel: float | None = None, psnr: float | None = 
     limits = _ranges.range_of(data, named_fill(fill), watch.add)
     if watch.raw.n and watch.recounts(limits):
         _ranges.range_of(data, named_fill(fill), watch.add)
-    watch.warn()
+    watch.warn(limits)
     if limits is None or limits[0] == limits[1]:
         raise _errors.BoundError("the data has no range of finite values to refer to: give an absolute bound")
     # The library's own rule, asked of the two values that it depends on.

@@ -136,6 +136,10 @@ class FillSuspect(c.Structure):
     ]
 
 
+class FillOutlier(c.Structure):
+    _fields_ = [("found", c.c_int), ("value", c.c_double), ("low", c.c_double), ("high", c.c_double), ("bound_abs", c.c_double)]
+
+
 class FillCount(c.Structure):
     _fields_ = [("value", c.c_double), ("n", c.c_uint64)]
 
@@ -262,6 +266,7 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_info": Info,
     "csz_metrics": Metrics,
     "csz_fill_suspect": FillSuspect,
+    "csz_fill_outlier": FillOutlier,
     "csz_fill_count": FillCount,
     "csz_fill_watch": FillWatch,
     "csz_value_range": ValueRange,
@@ -280,6 +285,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "csz_context_destroy": (None, [c.c_void_p]),
     "csz_context_backend": (c.c_int, [c.c_void_p]),
     "csz_context_fill_suspect": (None, [c.c_void_p, c.POINTER(FillSuspect)]),
+    "csz_context_fill_outlier": (None, [c.c_void_p, c.POINTER(FillOutlier)]),
     "csz_context_target": (c.c_int, [c.c_void_p, c.POINTER(Target), c.c_size_t]),
     "csz_fill_watch_add": (
         c.c_int,
@@ -287,6 +293,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "csz_fill_watch_recount": (c.c_int, [c.POINTER(FillWatch), c.POINTER(ValueRange), c.c_int]),
     "csz_fill_watch_result": (None, [c.POINTER(FillSuspect), c.POINTER(FillWatch), c.c_int]),
+    "csz_fill_watch_outlier": (None, [c.POINTER(FillOutlier), c.POINTER(FillWatch), c.POINTER(ValueRange), c.c_int]),
     "csz_status_string": (c.c_char_p, [c.c_int]),
     "csz_version_string": (c.c_char_p, []),
     "csz_options_init_sized": (None, [c.POINTER(Options), c.c_size_t]),

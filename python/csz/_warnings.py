@@ -27,12 +27,29 @@ def outside() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def warn_of_fill(suspect: _library.FillSuspect, fill: Fill, dtype: np.dtype[Any], where: tuple[str, int] | None = None) -> bool:
-    """Warns of values that look like fill values, unless none is said to be one.  ``where``: the line to
-    blame, by default the caller's."""
-    if not suspect.found or isinstance(fill, str):
+def _number(value: float, dtype: np.dtype[Any]) -> str:
+    return str(dtype.type(value)).replace("+", "")
+
+
+def warn_of_fill(
+    suspect: _library.FillSuspect, outlier: _library.FillOutlier, fill: Fill, dtype: np.dtype[Any], where: tuple[str, int] | None = None
+) -> bool:
+    """Warns of values that look like fill values, and of one too rare for that beside which the bound
+    flattens all others, unless none is said to be one.  ``where``: the line to blame, by default the
+    caller's."""
+    if isinstance(fill, str):
         return False
-    text, other = (str(dtype.type(value)).replace("+", "") for value in (suspect.value, suspect.other))
+    if outlier.found:
+        text = _number(outlier.value, dtype)
+        warnings.warn_explicit(
+            f"the bound is {outlier.bound_abs:.4g}, but most values span {outlier.high - outlier.low:.4g} and may come back as one: the range "
+            f"counts {text} and perhaps others, far outside: give fill={text} if that marks missing values, fill='none' if it is data, or another bound",
+            _errors.FillWarning,
+            *(outside() if where is None else where),
+        )
+    if not suspect.found:
+        return bool(outlier.found)
+    text, other = (_number(value, dtype) for value in (suspect.value, suspect.other))
     also = f" and {other} in about {100 * suspect.other_share:.3g}%" if suspect.found > 1 else ""
     if suspect.found > 2:
         also = f",{also[4:]} and more such numbers in some"

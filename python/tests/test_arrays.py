@@ -350,6 +350,21 @@ class ForgottenFill(unittest.TestCase):
         with self.assertWarnsRegex(csz.FillWarning, r"^-1e20 stands in about 0.185% and 1e20 in about 0.0926% of .*: make them one"):
             csz.compress(field, rel=1e-3)
 
+    def test_one_too_rare_to_be_found(self):
+        field = smooth((1000, 1000))
+        field.flat[::10000] = -9999
+        for call in (csz.compress, csz.absolute_bound):
+            with self.subTest(call.__name__), self.assertWarnsRegex(csz.FillWarning, r"^the bound is 100, but most values span .*counts -9999.0 .*give fill=-9999.0 if") as caught:
+                call(field, rel=1e-2)
+            self.assertEqual(caught.filename, __file__)
+        self.assertIn("the range counts -9999 and perhaps others", csz.analyze(field, rel=1e-2, predictor="lorenzo").reason)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for call in (csz.compress, csz.absolute_bound):
+                call(field, rel=1e-6)
+                call(field, rel=1e-2, fill=-9999)
+                call(field, rel=1e-2, fill="none")
+
     def test_no_warning_where_it_is_said_or_not_there(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -126,7 +126,7 @@ csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, csz_analysis_job
 
 /* What auto does and why, of workflows and of predictors.  nmodes: tiles of workflow auto by mode. */
 void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, const csz_fill_suspect *suspect,
-                          csz_type type);
+                          const csz_fill_outlier *outlier, csz_type type);
 
 /* What is done where every bit is kept. */
 void csz_analysis_explain_exact(csz_analysis *analysis);

@@ -136,8 +136,10 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
         csz_analysis_describe(a, counts, &s->sample, &plan);
         conclude(a, &prediction);
         s->watch.bound = a->bound;
+        const csz_value_range range = {s->has_range, s->min, s->max};
         csz_fill_watch_result(&s->context->suspect, &s->watch, s->header.field.type);
-        csz_analysis_explain(a, nmodes, &s->context->suspect, s->header.field.type);
+        csz_fill_watch_outlier(&s->context->outlier, &s->watch, &range, s->header.field.type);
+        csz_analysis_explain(a, nmodes, &s->context->suspect, &s->context->outlier, s->header.field.type);
     }
     free(counts);
     return status;
@@ -172,7 +174,7 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     a->best_forced = CSZ_WORKFLOW_HUFFMAN;
     a->codes.smoothness = a->quanta.smoothness = 1;
     for (int p = 0; p <= CSZ_PREDICTOR_AUTO; p++) a->predictor[p] = a->workflow[CSZ_WORKFLOW_AUTO];
-    csz_analysis_explain(a, NULL, NULL, header->field.type);
+    csz_analysis_explain(a, NULL, NULL, NULL, header->field.type);
 }
 
 static csz_status find_range(subject *s) {

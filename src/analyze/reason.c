@@ -136,8 +136,18 @@ static void put_suspect(char *text, const csz_fill_suspect *s, csz_type type) {
         s->low, s->high, value, value);
 }
 
+static void put_outlier(char *text, const csz_fill_outlier *o, csz_type type) {
+    char value[NUMBER_TEXT_NBYTES];
+    if (!o->found) return;
+    number_text(value, o->value, type);
+    put(text,
+        "the bound is %.4g, but most values span %.4g and may come back as one: the range counts %s and "
+        "perhaps others, far outside; give --fill %s, or fill=%s, if that marks missing values; ",
+        o->bound_abs, o->high - o->low, value, value, value);
+}
+
 void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fill_suspect *suspect,
-                          csz_type type) {
+                          const csz_fill_outlier *outlier, csz_type type) {
     char *text = a->reason;
     text[0] = 0;
     if (a->nelements == 0) {
@@ -146,6 +156,7 @@ void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fil
     }
     put_predictors(a->predictor_reason, a);
     put_suspect(text, suspect, type);
+    put_outlier(text, outlier, type);
     put_tiles(text, a);
     put(text, "auto codes %s, ", way_of(nmodes));
     put_sizes(text, a);

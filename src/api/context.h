@@ -15,6 +15,7 @@ struct csz_context {
     uint8_t *stored;         /* a frame that a reader has read */
     size_t stored_capacity;
     csz_fill_suspect suspect; /* of the last field compressed or analysed */
+    csz_fill_outlier outlier; /* of the same */
     csz_target target;        /* of the last field compressed to one */
 };
 

@@ -469,6 +469,59 @@ static void an_analysis_says_it_in_its_reason(void **state) {
     sample_free(&s);
 }
 
+/* One of 10,000 values is too rare to be suspected. */
+static void an_outlier_that_flattens_most_others_is_told(void **state) {
+    (void)state;
+    const uint64_t n = 100000;
+    const csz_field field = {CSZ_F32, 1, {n}};
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-2);
+    csz_context *context;
+    csz_fill_outlier outlier;
+    csz_fill_suspect suspect;
+    csz_analysis *a = calloc(2, sizeof *a);
+    float *data = malloc(n * sizeof *data);
+    size_t capacity, nbytes;
+    assert_true(a && data);
+    for (uint64_t i = 0; i < n; i++) data[i] = i % 10000 ? 5 + (float)(i % 2000) / 100 : -9999;
+    ASSERT_OK(csz_compress_bound(&capacity, &field, &o));
+    void *out = malloc(capacity);
+    assert_non_null(out);
+    ASSERT_OK(csz_context_create(&context));
+    ASSERT_OK(csz_compress(context, out, capacity, &nbytes, data, &field, &o));
+    csz_context_fill_suspect(context, &suspect);
+    assert_int_equal(suspect.found, 0);
+    csz_context_fill_outlier(context, &outlier);
+    assert_true(outlier.found && outlier.value == -9999);
+    assert_true(outlier.low >= 5 && outlier.low < 6 && outlier.high > 24 && outlier.high < 25);
+    assert_true(outlier.bound_abs > 100.2 && outlier.bound_abs < 100.3);
+    ASSERT_OK(csz_analyze(context, a, sizeof *a, (double[]){1e-4, 1e-2}, 2, data, &field, &o, 0));
+    assert_null(strstr(a[0].reason, "-9999"));
+    assert_non_null(strstr(a[1].reason, "the range counts -9999 and perhaps others"));
+    assert_non_null(strstr(a[1].reason, "advise")); /* to its end */
+    o.bound = 1e-4;
+    ASSERT_OK(csz_compress(context, out, capacity, &nbytes, data, &field, &o));
+    csz_context_fill_outlier(context, &outlier);
+    assert_int_equal(outlier.found, 0);
+    o.bound = 1e-2;
+    o.has_fill = 1;
+    o.fill = -9999;
+    ASSERT_OK(csz_compress(context, out, capacity, &nbytes, data, &field, &o));
+    csz_context_fill_outlier(context, &outlier);
+    assert_int_equal(outlier.found, 0);
+    o = options_make(CSZ_BOUND_ABS, 100);
+    ASSERT_OK(csz_compress(context, out, capacity, &nbytes, data, &field, &o));
+    csz_context_fill_outlier(context, &outlier);
+    assert_int_equal(outlier.found, 0);
+    outlier.found = 1;
+    csz_context_fill_outlier(NULL, &outlier);
+    assert_int_equal(outlier.found, 0);
+    csz_fill_watch_outlier(&outlier, NULL, NULL, CSZ_F32);
+    csz_context_destroy(context);
+    free(out);
+    free(data);
+    free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fill_values_are_found),
@@ -486,6 +539,7 @@ int main(void) {
         cmocka_unit_test(a_fill_value_that_is_named_is_none),
         cmocka_unit_test(pieces_in_any_order_give_the_same),
         cmocka_unit_test(an_analysis_says_it_in_its_reason),
+        cmocka_unit_test(an_outlier_that_flattens_most_others_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

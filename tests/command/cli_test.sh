@@ -711,6 +711,8 @@ holds "a fill value too rare to be found is taken for data" "$csz" compress rare
 says "with a note where the others lie within the bound" '^csz: note: the bound, -m rel -e 0.01, is 100.*span 19.99 and .*counts -9999 and .*give --fill -9999' err.txt
 holds "not with a bound that they do not lie within" "$csz" compress rare.f32 -d 1000x1000 -m rel -e 1e-4 -f -o odd.csz
 same_text "no note there" "" "$(cat err.txt)"
+holds "analyze looks for it, too" "$csz" analyze rare.f32 -d 1000x1000 -m rel -e 1e-2 -e 1e-4 -p lorenzo
+same_text "and tells it of the bound that flattens" "1" "$(grep -c 'the bound is 100.*span 19.99 and .*counts -9999 and .*give --fill -9999' out.txt)"
 for words in "bench d3.f32 -d 9600 -m rel -e 2" "bench d3.f32 -d 9600 -e 1e9" "analyze d3.f32 -d 9600 -m rel -e 2" "analyze d3.f32 -d 9600 -e 1e9" \
     "analyze d3.f32 -d 9600 -m psnr -e 1" "hdf5 cdvals -m rel -e 2" "hdf5 cdvals -m psnr -e 1" "hdf5 cdvals --of d3.f32 -d 9600 -m rel -e 2"; do
     # shellcheck disable=SC2086 # words

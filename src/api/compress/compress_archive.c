@@ -263,6 +263,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (!status && o.metadata_nbytes) status = append_metadata(out, out_capacity, out_nbytes, &o);
     /* Last, while caches hold the field. */
     memset(&context->suspect, 0, sizeof context->suspect);
+    memset(&context->outlier, 0, sizeof context->outlier);
     if (!status && !csz_cuda_is_device_pointer(data) && o.bound_mode != CSZ_BOUND_EXACT)
         watch_field(context, data, &h, &range, out, *out_nbytes, &o);
     context->cpu.stages.total = csz_clock() - start;

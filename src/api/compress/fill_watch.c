@@ -40,6 +40,7 @@ enum {
     RARE_UNFORESEEN = 1000,              /* the same, of numbers that are suspected for the bound alone */
     CLEAR_WIDTHS = 4,                    /* by so many widths of the other values such a number is off */
     CONTINUUM = 16,                      /* distinct values that are no fill values */
+    LEAST_WITH_OUTLIER = 100,            /* elements looked at */
     FEW = 3,                             /* of them, where the fill values are vast */
     CANDIDATES_MAX = CSZ_WATCH_NENDS - 1 /* so that at either end a value remains that is none */
 };
@@ -330,6 +331,28 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
     suspect->missing_share = (double)w->nmissing / n;
 }
 
+/*
+ * The end of the range that lies further outside the next value looked at.  It need not be in the sample, nor
+ * stand alone there.  Where the bound exceeds half of the range, all values may come back as one anyway.
+ */
+void csz_fill_watch_outlier(csz_fill_outlier *outlier, const csz_fill_watch *w, const csz_value_range *range,
+                            csz_type type) {
+    csz_fill_suspect suspect;
+    if (!outlier) return;
+    memset(outlier, 0, sizeof *outlier);
+    if (!w || !range || !range->has_values || !csz_is_ranged(w->bound_mode)) return;
+    if (w->n < LEAST_WITH_OUTLIER || w->nlow < 2 || w->nhigh < 2) return;
+    csz_fill_watch_result(&suspect, w, type);
+    if (suspect.found) return;
+    const int is_low = w->low[1].value - range->min > range->max - w->high[1].value;
+    const double value = is_low ? range->min : range->max,
+                 low = w->low[is_low && w->low[0].value == value].value,
+                 high = w->high[!is_low && w->high[0].value == value].value,
+                 bound = bound_of(w, range->min, range->max);
+    if (!(high > low && bound >= 0.5 * (high - low) && bound < 0.5 * (range->max - range->min))) return;
+    *outlier = (csz_fill_outlier){1, value, low, high, bound};
+}
+
 void csz_context_watch(csz_context *context, csz_fill_watch *watch, const void *data, uint64_t nelements,
                        csz_type type, const csz_options *options, const csz_value_range *range) {
     memset(watch, 0, sizeof *watch);
@@ -337,10 +360,17 @@ void csz_context_watch(csz_context *context, csz_fill_watch *watch, const void *
         csz_fill_watch_recount(watch, range, type))
         (void)csz_fill_watch_add(watch, data, 0, nelements, type, nelements, options);
     csz_fill_watch_result(&context->suspect, watch, type);
+    csz_fill_watch_outlier(&context->outlier, watch, range, type);
 }
 
 void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect) {
     if (!suspect) return;
     memset(suspect, 0, sizeof *suspect);
     if (context) *suspect = context->suspect;
+}
+
+void csz_context_fill_outlier(const csz_context *context, csz_fill_outlier *outlier) {
+    if (!outlier) return;
+    memset(outlier, 0, sizeof *outlier);
+    if (context) *outlier = context->outlier;
 }
