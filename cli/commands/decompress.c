@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "common/many.h"
+#include "common/notes.h"
 #include "hdf5/h5file.h"
 #include "terminal/message.h"
 #include "files/npy.h"
@@ -404,20 +405,11 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
             cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_out / elapsed : 0));
 }
 
-/* A name that says something else than what the file holds. */
-static void note_name(const cli_output *output, csz_type type) {
-    if (cli_path_has_suffix(output->path, type == CSZ_F32 ? ".f64" : ".f32"))
-        cli_note("note: the values in %s are %s, unlike what its name says; csz does not convert them",
-                 output->path, cli_type_names[type]);
-    if (cli_path_has_suffix(output->path, ".csz"))
-        cli_note("note: %s holds raw values and is no archive, unlike what its name says", output->path);
-}
-
 static void print_report(const decompression *d, const cli_output *output) {
     FILE *stream = cli_output_is_stdout(output) ? stderr : stdout;
     const csz_info *info = &d->source.info;
     cli_report report;
-    if (!(d->arguments->json && stream == stderr)) note_name(output, d->selected.field.type);
+    if (!(d->arguments->json && stream == stderr)) cli_note_name(output->path, d->selected.field.type);
     cli_report_init(&report, "decompress");
     report.input_path = d->arguments->paths[0];
     report.output_path = output->path;

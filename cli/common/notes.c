@@ -88,6 +88,14 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
             name);
 }
 
+void cli_note_name(const char *path, csz_type type) {
+    if (cli_path_has_suffix(path, type == CSZ_F32 ? ".f64" : ".f32"))
+        cli_note("note: the values in %s are %s, unlike what its name says; csz does not convert them", path,
+                 cli_type_names[type]);
+    if (cli_path_has_suffix(path, ".csz"))
+        cli_note("note: %s holds raw values and is no archive, unlike what its name says", path);
+}
+
 /* The bits of value i. */
 static uint64_t bits_at(const void *values, csz_type type, uint64_t i) {
     uint64_t wide;

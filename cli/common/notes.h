@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notes.h: lines about what was compressed and hardly meant so: a bound as large as the range, an archive,
- * dims that became one, signs of zeros. */
+/* notes.h: lines about what was done and hardly meant so: a bound as large as the range, an archive, dims
+ * that became one, signs of zeros, a name that says another type. */
 #ifndef CLI_NOTES_H
 #define CLI_NOTES_H
 
@@ -32,5 +32,8 @@ void cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_opti
 /* info: of the archive; range and watch: of the values, as for cli_range_width. */
 void cli_note_implausible(const cli_source *source, const csz_info *info, const cli_arguments *arguments,
                           const csz_value_range *range, const csz_fill_watch *watch);
+
+/* A note where the name of a restored field says something else than what is in it. */
+void cli_note_name(const char *path, csz_type type);
 
 #endif

@@ -265,6 +265,7 @@ static int run_decompress(const cli_arguments *a, csz_context *context) {
     if (!result && status) result = fail_archive(status, &report, "decompress", a->paths[0]);
     const double written = report.write + (MPI_Wtime() - begin);
     report.write = 0; /* told besides */
+    if (!result && my_rank() == 0) cli_note_name(a->output_path, info.field.type);
     if (!result) print_report(a, &report, &info, written, "writing", 0);
     return result;
 }

@@ -211,6 +211,13 @@ for limit in "" "--memory-limit 200M"; do
     # shellcheck disable=SC2086 # words
     noted 'signs of zeros, .* of signs.f64; if they do not matter, give --unsigned-zeros' signs.f64 -t f64 -d 4000 -e 0.01 $limit
 done
+for name in noted.f64 noted.csz; do
+    holds "csz-mpi decompress -o $name" mpi 2 "$build/csz-mpi" decompress one.csz -o $name -f
+    mv err.txt told.txt
+    "$build/csz" decompress one.csz -o $name -f >out.txt 2>err.txt
+    same_text "says what it holds once, as csz does" "$(cat err.txt)" "$(sed -n 's/^csz-mpi: note/csz: note/p' told.txt)"
+    says "unlike its name" '^csz: note: .*noted.*, unlike what its name says' err.txt
+done
 holds "csz-mpi -q keeps quiet" mpi 2 "$build/csz-mpi" compress dims5.npy -e 1e-3 -f -q -o noted.csz
 mv err.txt told.txt
 holds "of notes too" bash -c '! grep -q note: told.txt'
