@@ -191,13 +191,14 @@ static int dispatch(int argc, char **argv) {
             return CLI_DONE;
         }
         row = find_command(argv[2]);
-        if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", argv[2]);
+        if (!row) return cli_arguments_fail_command(argv[2], NULL);
         print_command_help(row);
         return CLI_DONE;
     }
     if (strcmp(first, "hdf5") == 0) return cli_run_hdf5(argc - 2, argv + 2);
     row = find_command(first);
-    if (!row) return cli_fail_usage("there is no command '%s'; see csz --help", first);
+    if (!row)
+        return cli_arguments_fail_command(first, argc > 2 && find_command(argv[2]) ? argv[2] : "compress");
     return run_command(row, argc - 2, argv + 2);
 }
 

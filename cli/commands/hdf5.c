@@ -368,5 +368,6 @@ int cli_run_hdf5(int argc, char **argv) {
         cli_hdf5_print_help();
         return CLI_DONE;
     }
+    if (argc > 0 && argv[0][0] == '-') return cli_arguments_fail_command(argv[0], "hdf5 repack");
     return cli_fail_usage("hdf5 needs repack, cdvals or decode; see csz hdf5 --help");
 }

@@ -454,6 +454,13 @@ static const option_row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
+int cli_arguments_fail_command(const char *name, const char *command) {
+    if (name[0] == '-' && command)
+        return cli_fail_usage("option %s stands before the command; give it after, as in %s %s %s", name,
+                              cli_program(), command, name);
+    return cli_fail_usage("there is no command '%s'; see %s --help", name, cli_program());
+}
+
 static const option_row *find_letter(cli_command command, char letter) {
     for (int i = 0; i < N_ROWS; i++)
         if (rows[i].letter == letter && rows[i].letter && (rows[i].commands & command)) return &rows[i];

@@ -72,6 +72,10 @@ typedef struct cli_arguments {
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
 
+/* The name is no subcommand.  An option belongs behind one, for which `command`, if not NULL, is the example.
+ */
+int cli_arguments_fail_command(const char *name, const char *command);
+
 /* Reads what follows the subcommand's name; argv may be reordered.  CLI_DONE, or CLI_USAGE after the message.
  */
 int cli_arguments_parse(cli_arguments *arguments, cli_command command, const char *command_name,

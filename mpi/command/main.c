@@ -372,7 +372,8 @@ static int parse_order(order *o, int argc, char **argv) {
     if (!*first)
         return o->prints_help ? CLI_DONE : cli_fail_usage("the command is missing; see csz-mpi --help");
     o->row = find_command(first);
-    if (!o->row) return cli_fail_usage("there is no command '%s'; see csz-mpi --help", first);
+    if (!o->row)
+        return cli_arguments_fail_command(first, argc > 2 && find_command(argv[2]) ? argv[2] : "compress");
     if (o->prints_help) return CLI_DONE;
     int status = cli_arguments_parse(&o->arguments, o->row->command, o->row->name, 1, argc - 2, argv + 2);
     if (status != CLI_DONE) return status;

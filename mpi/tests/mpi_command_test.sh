@@ -112,6 +112,7 @@ EOF
 refuses "decompress -t f32" 'decompress has no option -t; see csz-mpi decompress --help' mpi 1 "$build/csz-mpi" decompress one.csz -o x -t f32
 refuses "decompress --memory-limit 12Q" "memory limit '12Q' is not understood" mpi 1 "$build/csz-mpi" decompress one.csz -o x --memory-limit 12Q
 refuses "no command" 'the command is missing; see csz-mpi --help' mpi 1 "$build/csz-mpi"
+refuses "an option before the command" 'option -q stands before the command; give it after, as in csz-mpi decompress -q$' mpi 1 "$build/csz-mpi" -q decompress one.csz
 refuses "an unknown command" "no command 'pack'; see csz-mpi --help" mpi 1 "$build/csz-mpi" pack
 refuses "no output" 'the output is missing; give it with -o' mpi 1 "$build/csz-mpi" "${what[@]}"
 refuses "no dims" 'is raw, so its dims must be given' mpi 1 "$build/csz-mpi" compress field -t f32 -e 1 -o x

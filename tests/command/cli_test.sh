@@ -682,6 +682,13 @@ for file in land0.f32:60x70 d2.f32:60x70 noise.f32:2097152; do
 done
 rm -f forgotten.csz said.txt
 
+for words in "-q compress d1.f64" "--quiet compress d1.f64" "-v compress d1.f64" "-j4 compress d1.f64" "-q" "-q d1.f64"; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 "^csz: option ${words%% *} stands before the command; give it after, as in csz compress ${words%% *}\$" "an option before the command: csz $words" "$csz" $words
+done
+refuses 2 'as in csz decompress -q$' "and before another" "$csz" -q decompress x.csz
+refuses 2 'option -q stands .*, as in csz hdf5 repack -q$' "and before one of hdf5" "$csz" hdf5 -q repack a.nc b.nc
+
 # ---- What was hardly meant ---------------------------------------------------------------------------
 
 holds "-m rel -e 2 is done" "$csz" compress d3.f32 -d 9600 -m rel -e 2 -f -o odd.csz
