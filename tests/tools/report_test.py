@@ -71,6 +71,8 @@ np.save("a.npy", field)
 record = {"command": "compare", "input": "a.raw", "output": "b.raw", "type": "f64", "dims": [6, 12, 20], "error_histogram": [1, 2, 1], "histogram_limit": 0.1}
 json.dump(record, open("compare.json", "w"))
 other = {"command": "compress", "input": "c.raw", "type": "f32", "dims": [7], "ratio": 2, "bound": 1, "bits_per_value": 4}
+json.dump(other, open("others.json", "w"))
+json.dump({**record, "dims": [72, 4, 5, 1]}, open("folded.json", "w"))
 both = ["--original", "a.raw", "--restored", "b.raw"]
 
 # ---- Type and dims ----
@@ -82,6 +84,13 @@ with blank_pictures():
     works(".npy tells its own", "-o", "npy.html", "--original", "a.npy", "--restored", "a.npy")
     open("two.json", "w").write(json.dumps(record) + "\n" + json.dumps(other) + "\n")
     works("of several records the one of the field", "-o", "two.html", *both, "two.json")
+refuses("dims that the JSON contradicts", "a.raw is 6x12x20 of f64 by the JSON, unlike -t and -d; leave those out", "-o", "x.html", *both, "-d", "12x6x20", "compare.json")
+refuses("with a type, too", "unlike -t and -d", "-o", "x.html", *both, "-t", "f64", "-d", "12x6x20", "compare.json")
+refuses("and a type", "unlike -t and -d", "-o", "x.html", *both, "-t", "f32", "two.json")
+with blank_pictures():
+    works("dims that agree", "-o", "agree.html", *both, "-d", "6x12x20", "two.json")
+    works("as an archive folds them", "-o", "folded.html", *both, "-d", "6x12x4x5x1", "-t", "f64", "folded.json")
+    works("the JSON of other fields contradicts none", "-o", "others.html", *both, "-t", "f64", "-d", "12x6x20", "others.json")
 refuses("without any the options are named", "give -t and -d", "-o", "x.html", *both)
 refuses("wrong dims are told with both sizes", "has 11520 bytes, and 6x12x21 of f64 are 12096", "-o", "x.html", *both, "-t", "f64", "-d", "6x12x21")
 refuses("fields of different dims", "give two fields of the same dims", "-o", "x.html", "--original", "a.npy", "--restored", "b.raw", "-t", "f64", "-d", "72x20")
