@@ -202,6 +202,21 @@ static void note_growth(const cli_repack *r) {
                  r->output_path, r->input_path);
 }
 
+/* Fletcher32 could stay behind our filter, but nccopy and NCO fail to copy a variable that has both. */
+static void note_checksums(const cli_repack *r) {
+    const char *first = NULL;
+    unsigned long long n = 0;
+    char others[64] = "";
+    for (uint64_t i = 0; i < r->nvariables; i++) {
+        if (r->variables[i].kept_as || !r->variables[i].has_fletcher32) continue;
+        if (!n++) first = r->variables[i].path;
+    }
+    if (n > 1) snprintf(others, sizeof others, " and of %llu other variable%s", n - 1, n == 2 ? "" : "s");
+    if (n)
+        cli_note("note: the Fletcher32 checksums of %s%s are left out; what the filter writes has its own",
+                 first, others);
+}
+
 int cli_run_repack(const cli_arguments *arguments) {
     cli_repack r = {
         .arguments = arguments, .input_path = arguments->paths[0], .output_path = arguments->paths[1]};
@@ -221,6 +236,7 @@ int cli_run_repack(const cli_arguments *arguments) {
     else if (status == CLI_DONE && !arguments->quiet)
         print_table(&r);
     if (status == CLI_DONE) note_growth(&r);
+    if (status == CLI_DONE) note_checksums(&r);
     for (int i = 0; i < r.nrules; i++) free(r.rules[i].name);
     for (uint64_t i = 0; i < r.nvariables; i++) free(r.variables[i].path);
     free(r.rules);

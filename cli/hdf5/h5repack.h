@@ -28,6 +28,7 @@ typedef struct cli_repack_variable {
     csz_type type;
     int rank;
     uint64_t dims[CLI_REPACK_MOST_RANK], nelements, nbytes;
+    int has_fletcher32;  /* its chunks have checksums in the old file */
     csz_options options; /* bound_mode and bound as asked for, the fill value */
     cli_fill_choice fill_choice;
     double bound_abs;

@@ -149,6 +149,17 @@ int repack_has_values_elsewhere(hid_t dcpl) {
            cli_h5.H5Pget_external_count(dcpl) > 0;
 }
 
+static int has_filter(hid_t dcpl, H5Z_filter_t wanted) {
+    const int n = dcpl >= 0 ? cli_h5.H5Pget_nfilters(dcpl) : 0;
+    for (int i = 0; i < n; i++) {
+        unsigned flags = 0, config = 0;
+        size_t nwords = 0;
+        if (cli_h5.H5Pget_filter2(dcpl, (unsigned)i, &flags, &nwords, NULL, 0, NULL, &config) == wanted)
+            return 1;
+    }
+    return 0;
+}
+
 /* Why a dataset stays as it is, or NULL; the rest of the variable is filled in. */
 static const char *describe(cli_repack_variable *v, hid_t dataset) {
     hid_t type = cli_h5.H5Dget_type(dataset), space = cli_h5.H5Dget_space(dataset);
@@ -166,6 +177,7 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
     }
     v->nbytes = v->nelements * (type >= 0 ? cli_h5.H5Tget_size(type) : 0);
     v->nbytes_before = v->nbytes_after = cli_h5.H5Dget_storage_size(dataset);
+    v->has_fletcher32 = has_filter(dcpl, H5Z_FILTER_FLETCHER32);
     cli_h5_release(dcpl);
     cli_h5_release(space);
     cli_h5_release(type);
