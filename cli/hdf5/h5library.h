@@ -220,7 +220,7 @@ typedef struct cli_h5_shape {
 } cli_h5_shape;
 
 /* The field's, or those that metadata says the dataset had of which the field was made, where these are of
- * more than four dims.  section may be NULL. */
+ * more than four dims, or of none.  section may be NULL. */
 void cli_h5_shape_of(cli_h5_shape *shape, const csz_field *field, const unsigned char *section,
                      size_t nbytes);
 

@@ -2,9 +2,9 @@
 /*
  * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its
  * dims' names, its attributes in their order.  Those that HDF5 and netCDF use for themselves are left out.
- * The names of dims that can grow are kept as an attribute, _Unlimited, and all dims of a dataset of more
- * than four as _Dimensions: "LENGTH NAME" of each, or "LENGTH".  These two do not become attributes of a
- * dataset.
+ * The names of dims that can grow are kept as an attribute, _Unlimited, and all dims of a dataset of none or
+ * more than four as _Dimensions: "LENGTH NAME" of each, or "LENGTH".  These two do not become attributes of
+ * a dataset.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5file.h"
@@ -213,7 +213,7 @@ static void add_strings_of(gathering *g, csz_attribute_role role, const char *na
 }
 
 /* Names of the dims, where all have one, and those of them that can grow; of more dims than an archive has
- * their lengths besides. */
+ * their lengths besides; of none an empty list. */
 static void add_dims(gathering *g, hid_t dataset) {
     enum { ENTRY_NBYTES = DIM_PATH_NBYTES + 24 };
     char names[H5S_MAX_RANK * ENTRY_NBYTES], growing[H5S_MAX_RANK * ENTRY_NBYTES], path[DIM_PATH_NBYTES];
@@ -222,6 +222,7 @@ static void add_dims(gathering *g, hid_t dataset) {
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, most) : -1;
     cli_h5_release(space);
+    if (rank == 0) add(g, CSZ_ROLE_ATTRIBUTE, CSZ_ATTRIBUTE_STRINGS, strdup("_Dimensions"), calloc(1, 1), 0);
     const int is_folded = rank > CSZ_MAX_NDIM;
     for (int i = 0; i < rank; i++) {
         const char *name = dim_name(path, dataset, i, rank);
@@ -439,12 +440,12 @@ static csz_attribute find_strings(csz_attribute_role role, const char *name, con
     return (csz_attribute){.nbytes = 0};
 }
 
-/* "LENGTH NAME" or "LENGTH" of each dim; 0 unless such a dataset has the field's dims. */
+/* "LENGTH NAME" or "LENGTH" of each dim; 0 unless it is there and such a dataset has the field's dims. */
 static int read_dimensions(cli_h5_shape *shape, const csz_field *field, const csz_attribute *list) {
     const char *next = list->values, *end = next + list->nbytes;
     csz_field folded = {.ndim = 0};
     shape->rank = 0;
-    shape->has_names = 1;
+    shape->has_names = list->nbytes != 0;
     for (; next < end && shape->rank < H5S_MAX_RANK; next += strlen(next) + 1) {
         uint64_t length;
         if (cli_parse_digits(&length, &next) != 1 || (*next && *next++ != ' ')) return 0;
@@ -452,7 +453,7 @@ static int read_dimensions(cli_h5_shape *shape, const csz_field *field, const cs
         shape->names[shape->rank++] = next;
         shape->has_names &= *next != '\0';
     }
-    if (next < end || shape->rank <= CSZ_MAX_NDIM) return 0;
+    if (!list->name || next < end || (shape->rank > 0 && shape->rank <= CSZ_MAX_NDIM)) return 0;
     cli_h5_fold_dims(&folded, shape->dims, shape->rank);
     return folded.ndim == field->ndim &&
            memcmp(folded.dims, field->dims, (size_t)field->ndim * sizeof field->dims[0]) == 0;

@@ -213,6 +213,9 @@ static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *
     hsize_t begin[H5S_MAX_RANK] = {0}, n[H5S_MAX_RANK];
     uint64_t inner = value_nbytes, total = inner; /* of one index of axis; of all */
     int axis = shape->rank - 1;
+    if (shape->rank == 0)
+        return read_values(added->values, 0, piece, (size_t)value_nbytes) &&
+               cli_h5.H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, piece) >= 0;
     for (int i = 0; i < shape->rank; i++) total *= shape->dims[i];
     if (total == 0) return 1;
     while (axis > 0 && inner * shape->dims[axis] <= PIECE_NBYTES) inner *= shape->dims[axis--];
@@ -288,7 +291,7 @@ static int write_dataset(hid_t file, addition *added) {
     is_done = is_done && write_values(dataset, space, memory, added);
     if (is_done && cli_h5_lacks_fill(added->info, added->metadata))
         is_done = write_fill(dataset, type, added->info->fill);
-    if (is_done && old >= 0 && field->ndim == 1 && cli_h5_is_scale(old))
+    if (is_done && old >= 0 && shape->rank == 1 && cli_h5_is_scale(old))
         is_done = cli_h5_move_scale(dataset, old);
     if (is_done && added->metadata)
         is_done =
@@ -320,17 +323,21 @@ static int write_temporary(const char *temporary, void *self) {
 }
 
 /* A dim of other variables stays one of their length. */
-static int check_replaced(const cli_h5_location *at, const csz_field *field) {
+static int check_replaced(const addition *added) {
+    const cli_h5_location *at = added->at;
+    const size_t metadata_nbytes = added->metadata ? (size_t)added->info->metadata_nbytes : 0;
+    cli_h5_shape shape;
     hid_t file = -1;
     uint64_t length;
     int can_grow;
     size_t nusers = 0;
+    cli_h5_shape_of(&shape, added->field, added->metadata, metadata_nbytes);
     int status = cli_h5_open_file(&file, at);
     hid_t old = status == CLI_DONE && is_free(file, at->dataset) == 0
                     ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT)
                     : -1;
     if (old >= 0 && cli_h5_is_scale(old) && cli_h5_measure_scale(old, &length, &can_grow, &nusers) &&
-        nusers && (field->ndim != 1 || field->dims[0] != length))
+        nusers && (shape.rank != 1 || shape.dims[0] != length))
         status = cli_fail("%s is a dimension of others in %s, of length %llu, and is kept; give another name "
                           "with -o",
                           at->dataset, at->file, (unsigned long long)length);
@@ -348,7 +355,7 @@ int cli_h5_write(const cli_output *output, const csz_field *field, int values, c
     if (status == CLI_DONE) {
         added.is_new = stat(at.file, &added.before) != 0;
         status = check_located(&at, output->force); /* once more: time has passed */
-        if (status == CLI_DONE && !added.is_new) status = check_replaced(&at, field);
+        if (status == CLI_DONE && !added.is_new) status = check_replaced(&added);
     }
     if (status == CLI_DONE) {
         cli_output whole = {at.file, !added.is_new};

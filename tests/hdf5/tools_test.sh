@@ -423,6 +423,21 @@ same_text "with all that it had" "$(ncdump five.nc | sed 1d | sort)" "$(ncdump f
 holds "a region of it" "$csz" decompress five.csz -o part.nc:T --region 0:3,:,:,:
 same_text "has the archive's four dims" 3,4,5,2 "$(h5dump -H -d T part.nc | grep -oE 'SIMPLE \{ \([^)]*' | tr -cd '0-9,')"
 
+# None, which an archive makes one.
+printf 'netcdf scalar { dimensions: one = 1 ; variables: float T ; T:units = "K" ; T:_FillValue = -9.f ; double p ; float one(one) ; data: T = 280.5 ; p = 2 ; one = 1 ; }' >scalar.cdl
+holds "a scalar variable" ncgen -k nc4 -o scalar.nc scalar.cdl
+for name in T p one; do
+    holds "$name is compressed" "$csz" compress "scalar.nc:$name" -m exact -o "scalar_$name.csz"
+    holds "and restored" "$csz" decompress "scalar_$name.csz" -o "scalar2.nc:$name"
+done
+same_text "with as many dims as it had" "$(ncdump scalar.nc | sed 1d | sort)" "$(ncdump scalar2.nc | sed 1d | sort)"
+holds "csz info tells it" bash -c "'$csz' info scalar_T.csz | grep -qE '^ *_Dimensions *$'"
+holds "as a raw file it is one value" "$csz" decompress scalar_T.csz -o scalar.f32
+same_text "of 4 bytes" 4 "$(wc -c <scalar.f32)"
+printf 'netcdf used { dimensions: one = 1 ; variables: float one(one) ; float u(one) ; data: one = 1 ; u = 3 ; }' >used.cdl
+holds "a file whose dim is used" ncgen -k nc4 -o used.nc used.cdl
+refuses 1 'one is a dimension of others in used.nc, of length 1, and is kept' "is no place for a scalar" "$csz" decompress scalar_T.csz -f -o used.nc:one
+
 # Dims that the file has already: those of equal length are taken, of others the name is left alone, and what
 # was there stays readable.
 cat >grown.cdl <<'CDL'
