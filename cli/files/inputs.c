@@ -259,43 +259,86 @@ static int add_path(listing *l, int *i) {
     return add(l, strdup(path), NULL, NULL);
 }
 
-static int compare_strings(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+/*
+ * What all paths to a file have in common, ./a.npy and a.npy: the numbers of its folder, and its name there.
+ * The path itself where the folder is not there yet.  NULL if memory ran out.
+ */
+static char *place_of(const char *path) {
+    enum { NUMBERS_NBYTES = 48 };
+    const size_t nfolder = (size_t)(base_name(path) - path);
+    char *folder = nfolder ? strndup(path, nfolder) : strdup("."), *place = NULL;
+    struct stat status;
+    if (folder && stat(folder, &status) != 0) {
+        place = strdup(path);
+    } else if (folder && (place = malloc(strlen(path) + NUMBERS_NBYTES))) {
+        snprintf(place, strlen(path) + NUMBERS_NBYTES, "%llu:%llu/%s", (unsigned long long)status.st_dev,
+                 (unsigned long long)status.st_ino, base_name(path));
+    }
+    free(folder);
+    return place;
 }
+
+typedef struct placed_item {
+    const cli_file_item *item;
+    char *input, *output; /* their places; output: NULL where there is none */
+} placed_item;
+
+static int compare_inputs(const void *a, const void *b) {
+    return strcmp(((const placed_item *)a)->input, ((const placed_item *)b)->input);
+}
+/* Those of one output in the order in which they were given. */
 static int compare_outputs(const void *a, const void *b) {
-    return strcmp((*(cli_file_item *const *)a)->output, (*(cli_file_item *const *)b)->output);
+    const placed_item *one = *(placed_item *const *)a, *other = *(placed_item *const *)b;
+    const int order = strcmp(one->output, other->output);
+    return order ? order : (one->item > other->item) - (one->item < other->item);
+}
+
+/* Of two files that would have one output. */
+static int fail_same_output(const placed_item *a, const placed_item *b) {
+    if (strcmp(a->input, b->input) != 0)
+        return cli_fail_usage("%s and %s would both become %s; give one of them another folder with -o, or "
+                              "give the folder above them with -r",
+                              a->item->path, b->item->path, b->item->output);
+    if (strcmp(a->item->path, b->item->path) != 0)
+        return cli_fail_usage("%s and %s are one file; give it once", a->item->path, b->item->path);
+    return cli_fail_usage("%s is given twice; give it once", b->item->path);
 }
 
 /* Two files with one output, or an output that is another one's input. */
 static int check_outputs(const cli_inputs *inputs) {
     if (inputs->n < 2) return CLI_DONE;
-    cli_file_item **sorted = malloc((size_t)inputs->n * sizeof *sorted);
-    char **paths = malloc((size_t)inputs->n * sizeof *paths);
+    placed_item *placed = calloc((size_t)inputs->n, sizeof *placed), wanted;
+    placed_item **sorted = malloc((size_t)inputs->n * sizeof *sorted);
     uint64_t n = 0;
-    int status = sorted && paths ? CLI_DONE : cli_fail_memory("a list of files", inputs->n * sizeof *sorted);
+    int status = sorted && placed ? CLI_DONE : cli_fail_memory("a list of files", inputs->n * sizeof *placed);
     for (uint64_t i = 0; status == CLI_DONE && i < inputs->n; i++) {
-        paths[i] = inputs->items[i].path;
-        if (inputs->items[i].output) sorted[n++] = &inputs->items[i];
+        const cli_file_item *item = placed[i].item = &inputs->items[i];
+        placed[i].input = place_of(item->path);
+        if (item->output) placed[i].output = place_of(item->output);
+        if (!placed[i].input || (item->output && !placed[i].output))
+            status = cli_fail_memory("a path", strlen(item->path));
     }
     if (status == CLI_DONE) {
+        qsort(placed, (size_t)inputs->n, sizeof *placed, compare_inputs);
+        for (uint64_t i = 0; i < inputs->n; i++)
+            if (placed[i].output) sorted[n++] = &placed[i];
         qsort(sorted, (size_t)n, sizeof *sorted, compare_outputs);
-        qsort(paths, (size_t)inputs->n, sizeof *paths, compare_strings);
     }
     for (uint64_t i = 0; status == CLI_DONE && i < n; i++) {
-        const cli_file_item *a = sorted[i], *b = i ? sorted[i - 1] : NULL;
+        const placed_item *a = sorted[i], *b = i ? sorted[i - 1] : NULL;
+        wanted.input = a->output;
         if (b && strcmp(a->output, b->output) == 0)
-            status = strcmp(a->path, b->path) == 0
-                         ? cli_fail_usage("%s is given twice; give it once", a->path)
-                         : cli_fail_usage(
-                               "%s and %s would both become %s; give one of them another folder with -o, "
-                               "or give the folder above them with -r",
-                               b->path, a->path, a->output);
-        else if (bsearch(&a->output, paths, (size_t)inputs->n, sizeof *paths, compare_strings))
+            status = fail_same_output(b, a);
+        else if (bsearch(&wanted, placed, (size_t)inputs->n, sizeof *placed, compare_inputs))
             status = cli_fail_usage("%s is an input and would be the output of %s; give -o a folder",
-                                    a->output, a->path);
+                                    a->item->output, a->item->path);
     }
+    for (uint64_t i = 0; placed && i < inputs->n; i++) {
+        free(placed[i].input);
+        free(placed[i].output);
+    }
+    free(placed);
     free(sorted);
-    free(paths);
     return status;
 }
 

@@ -109,12 +109,20 @@ says "is refused by name" 'tree is a folder; give -r' err.txt
 refuses 1 'tree is a folder; give -r' "a folder alone" "$csz" test tree
 ends 2 "where every failure is of the command line, so is the status" "$csz" compress tree/run/raw.f32 tree/notes.txt -e 1 -o out1
 refuses 2 'f0.npy is given twice' "a file twice" "$csz" compress f0.npy f1.npy f0.npy -e 1 -f
+for other in ./f0.npy tree/../f0.npy "$PWD/f0.npy"; do
+    refuses 2 "f0.npy and $other are one file; give it once" "and as $other" "$csz" compress f0.npy f1.npy "$other" -e 1 -f
+done
+refuses 2 'tree/a.npy and ./tree/a.npy are one file' "a folder twice" "$csz" compress -q -r tree ./tree -m rel -e 1e-3
+ln f0.npy linked.npy
+holds "two names of a file in one folder have an archive each" "$csz" compress f0.npy linked.npy -m rel -e 1e-3 -f
+rm linked.npy linked.npy.csz
 refuses 2 'tree/a.npy and tree/run/a.npy would both become flat/a.npy.csz' "one name from two folders" \
     "$csz" compress tree/a.npy tree/run/a.npy -e 1 -o flat/
 same_text "is found before anything is written" "" "$(ls -A flat)"
 cp f0.npy.csz twice.csz.csz
 cp f0.npy.csz twice.csz
 refuses 2 'twice.csz is an input' "an output that is an input" "$csz" decompress -f twice.csz twice.csz.csz
+refuses 2 'twice.csz is an input' "by another name, too" "$csz" decompress -f ./twice.csz twice.csz.csz
 holds "and it is as it was" cmp twice.csz f0.npy.csz
 refuses 2 'no folder.*-o one.csz/' "several into a file" "$csz" compress f0.npy f1.npy -e 1 -o one.csz
 refuses 2 'stream' "several archives to standard output" "$csz" compress f0.npy f1.npy -e 1 -o -
