@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # operator_test.sh BUILD: builds the ADIOS2 operator on an installed copy of BUILD, as docs/adios2.md says,
 # and runs operator_test.py with the adios2 of python_environment.sh.  Leaves the operator in adios2-plugins of
@@ -8,10 +8,8 @@ build=$(realpath "${1:?usage: operator_test.sh BUILD}") || exit 2
 source=$(cd "$(dirname "$0")/../.." && pwd) || exit 2
 python=$build/python/venv/bin/python
 
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
+# shellcheck source=tests/support/properties.sh
+. "$source/tests/support/properties.sh"
 "$python" -c 'import adios2' 2>/dev/null || skip "pip could not install adios2"
 command -v c++ >/dev/null || skip "no C++ compiler"
 work=$(mktemp -d "${TMPDIR:-/tmp}/csz_adios2.XXXXXX") || exit 2

@@ -11,13 +11,8 @@ source=$(cd "$(dirname "$0")/../.." && pwd) || exit 2
 version=2.12.1.1001
 made=$build/adios2-mpi
 python=$build/python/venv/bin/python
-# shellcheck source=../support/properties.sh
+# shellcheck source=tests/support/properties.sh
 . "$source/tests/support/properties.sh"
-
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
 # quietly COMMAND...: prints what it said where it fails.
 quietly() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }; }
 

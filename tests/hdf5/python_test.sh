@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # python_test.sh CSZ PLUGIN_FOLDER [SANITIZERS]: runs python_test.py, module_test.py and nczarr_test.py with
 # h5py, netCDF4, xarray and h5netcdf from pip, each of which brings its own HDF5, in the environment of
@@ -9,10 +9,8 @@ csz=$(realpath "${1:?usage: python_test.sh CSZ PLUGIN_FOLDER}") || exit 2
 plugins=${2:?usage: python_test.sh CSZ PLUGIN_FOLDER}
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
+# shellcheck source=tests/support/properties.sh
+. "$here/../support/properties.sh"
 [ "$plugins" != none ] || skip "this build has no HDF5 plugin"
 [ -z "${3-}" ] || skip "a sanitized plugin cannot be loaded by an ordinary Python"
 

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # soak_peers.sh BUILD PLUGIN_FOLDER: the checks that numcodecs, zarr and hdf5plugin bring for codecs on those
 # of csz (test_peers.py), and h5py's own tests with the plugin on the path of HDF5, in the environment of
@@ -8,10 +8,8 @@ build=$(realpath "${1:?usage: soak_peers.sh BUILD PLUGIN_FOLDER}") || exit 2
 plugins=${2:?usage: soak_peers.sh BUILD PLUGIN_FOLDER}
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
+# shellcheck source=tests/support/properties.sh
+. "$here/../support/properties.sh"
 [ "$plugins" != none ] || skip "this build has no HDF5 plugin"
 (cd "$build" && "$here/../python/python_environment.sh") || exit
 python=$build/python/venv/bin/python

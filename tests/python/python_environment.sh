@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # python_environment.sh: makes python/venv under the current folder, the virtual environment of all tests that
@@ -11,10 +11,8 @@ python=$venv/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 mkdir -p "$work" || exit
 
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
+# shellcheck source=tests/support/properties.sh
+. "$(dirname "$0")/../support/properties.sh"
 
 # fetch PACKAGE...: installs by pip, quietly; a machine without a network finds out soon.
 fetch() { "$python" -m pip install -q --no-compile --timeout 15 --retries 1 "$@" >>"$work/pip.log" 2>&1; }

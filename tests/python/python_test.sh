@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # python_test.sh CSZ LIBCSZ: makes a source distribution of the Python package and from that a wheel (for the
@@ -17,10 +17,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONPYCACHEPREFIX="$work/pycache" CSZ_C
 unset CSZ_LIBRARY CSZ_BUILT_LIBRARY PYTHONPATH
 mkdir -p "$work" || exit
 
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
+# shellcheck source=tests/support/properties.sh
+. "$source/tests/support/properties.sh"
 
 "$python" -c 'import numpy' 2>/dev/null || skip "python_environment.sh found no NumPy"
 

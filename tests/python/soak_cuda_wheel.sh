@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # soak_cuda_wheel.sh CSZ: compiles the wheel with CUDA from nothing, for the architectures of this machine, as
@@ -7,10 +7,8 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit
 work=$(dirname "$(realpath "${1:?usage: soak_cuda_wheel.sh CSZ}")")/cuda-wheel
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
+# shellcheck source=tests/support/properties.sh
+. "$here/../support/properties.sh"
 command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || skip "nvcc is not here"
 rm -rf "$work"
 mkdir -p "$work" || exit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# properties.sh: what the scripts share that test the command from outside; sourced by bash, in the scratch
-# folder.  Each property is one line, "ok" or "FAIL"; finish prints how many there were and is the script's
-# status.  Output and errors of the last command lie in out.txt and err.txt.
+# properties.sh: what the scripts share that test the command from outside; sourced by bash.  Each property is
+# one line, "ok" or "FAIL"; finish prints how many there were and is the script's status.  Output and errors of
+# the last command lie in out.txt and err.txt of the current folder.
 # shellcheck shell=bash
 
 n_passed=0
@@ -63,6 +63,12 @@ same_text() { # NAME WANTED FOUND
 
 says() { # NAME PATTERN FILE
     if grep -qE -- "$2" "$3"; then passed "$1"; else failed "$1" "no /$2/ in:" "$(head -c 500 "$3")"; fi
+}
+
+# skip WHY: ends a script where what it tests cannot run, for CTest to count as skipped.
+skip() {
+    echo "skipped: $1"
+    exit 77
 }
 
 # finish [WHY]: the last line, with why parts were left out; true if all properties hold.
