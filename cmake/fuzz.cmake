@@ -91,7 +91,7 @@ if(EXISTS "${hdf5_dir}/filter.c")
     find_package(Hdf5Serial QUIET)
     if(TARGET Hdf5Serial::Headers)
         csz_add_fuzz(hdf5 20000 tests/fuzz/fuzz_hdf5.c tests/fuzz/archive.c tests/support/reseal.c "${hdf5_dir}/exact.c" "${hdf5_dir}/filter.c"
-                     "${hdf5_dir}/h5_library.c")
+                     "${hdf5_dir}/h5_library.c" plugins/unnamed_fill.c)
         target_include_directories(fuzz_hdf5 PRIVATE "${hdf5_dir}")
         target_link_libraries(fuzz_hdf5 PRIVATE Hdf5Serial::Headers ${CMAKE_DL_LIBS})
     else()

@@ -7,6 +7,8 @@
 // ADIOS2 reports errors by exceptions, and so does this file; the library below it does not.  Wrong
 // parameters are refused when the operator is created: after an exception out of a block ADIOS2 2.12 crashes
 // when the file is closed.
+#include "../unnamed_fill.h"
+
 #include <csz.h>
 #include <csz_cuda.h>
 
@@ -118,46 +120,23 @@ class Operator : public adios2::plugin::PluginOperatorInterface {
     }
 
   private:
-    csz_options exact_options() const {
-        csz_options options = m_options;
-        options.bound_mode = CSZ_BOUND_EXACT;
-        options.bound = options.floor = 0;
-        options.has_fill = 0;
-        options.unsigned_zeros = 0;
-        options.workflow = CSZ_WORKFLOW_AUTO;
-        options.predictor = CSZ_PREDICTOR_LORENZO;
-        return options;
-    }
-
     // A block may become exact, whose frames differ from those of a pyramid.
     size_t capacity_of(const csz_field &field) const {
-        const csz_options exact = exact_options();
+        const csz_options exact = csz_unnamed_fill_exact(&m_options);
         size_t bounded = 0, kept = 0;
         check(csz_compress_bound(&bounded, &field, &m_options), "a block");
         check(csz_compress_bound(&kept, &field, &exact), "a block");
         return std::max(bounded, kept);
     }
 
-    // The rule of the HDF5 filter: where the bound depends on the range, a value that seems to be a fill
-    // value is taken for one unless the parameters say otherwise, and beside another one the block is kept
-    // bit for bit.  Blocks in device memory are not looked at.
+    // Fill values are not looked for in device memory.
     csz_options options_for(const void *data, const csz_field &field) const {
         csz_options options = m_options;
-        const bool is_ranged = options.bound_mode == CSZ_BOUND_REL || options.bound_mode == CSZ_BOUND_PSNR;
-        if (!is_ranged || m_fill_said || csz_device_owns(data)) return options;
+        if (m_fill_said || csz_device_owns(data)) return options;
         uint64_t n = 1;
         for (int i = 0; i < field.ndim; i++) n *= field.dims[i]; // capacity_of refuses more than fits
-        for (int i = 0; i < 2; i++) {
-            csz_fill_watch watch = {};
-            csz_fill_suspect suspect;
-            watch.is_exact = watch.is_part = 1;
-            check(csz_fill_watch_add(&watch, data, 0, n, field.type, n, &options), "a block");
-            csz_fill_watch_result(&suspect, &watch, field.type);
-            if (!suspect.found) return options;
-            options.has_fill = 1;
-            options.fill = suspect.value;
-        }
-        return exact_options();
+        check(csz_unnamed_fill_name(&options, data, n, field.type, nullptr), "a block");
+        return options;
     }
 
     void set(const std::string &name, const std::string &value) {

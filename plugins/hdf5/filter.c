@@ -9,6 +9,7 @@
  */
 #include "filter.h"
 
+#include "../unnamed_fill.h"
 #include "csz.h"
 #include "csz_hdf5.h"
 #include "exact.h"
@@ -393,55 +394,6 @@ static csz_status compress_chunk(void **archive, size_t *capacity, size_t *out_n
                : status;
 }
 
-/* What of the chunk looks like a fill value, all of its values counted but what HDF5 pads with. */
-static csz_status find_suspect(csz_fill_suspect *suspect, const void *data, uint64_t nelements,
-                               const csz_hdf5_chunk *chunk, const csz_options *options) {
-    const csz_type type = chunk->field.type;
-    const size_t size = type == CSZ_F32 ? 4 : 8;
-    const double padding = type == CSZ_F32 ? (float)chunk->padding : chunk->padding;
-    csz_fill_watch watch = {.is_exact = 1, .is_part = 1};
-    csz_options without_padding = *options;
-    if (!options->has_fill) {
-        without_padding.has_fill = 1;
-        without_padding.fill = padding;
-    }
-    const int has_both = options->has_fill && options->fill != chunk->padding;
-    char *kept = has_both ? malloc(nelements * size) : NULL;
-    if (has_both && !kept) return CSZ_ERROR_MEMORY;
-    uint64_t n = kept ? 0 : nelements;
-    for (uint64_t i = 0; kept && i < nelements; i++)
-        if (value_at(data, i, type) != padding)
-            memcpy(kept + size * n++, (const char *)data + size * i, size);
-    csz_status status = csz_fill_watch_add(&watch, kept ? kept : data, 0, n, type, n, &without_padding);
-    csz_fill_watch_result(suspect, &watch, type);
-    free(kept);
-    return status;
-}
-
-/*
- * Where the bound depends on the range and the chunk seems to hold a fill value that neither the dataset nor
- * the settings name, that value is taken for one: the bound only becomes tighter, and without it the other
- * values would be lost.  An archive has one fill value, so beside another the chunk is kept bit for bit.  To
- * fail is no answer: HDF5 2.0 crashes at the program's end where a chunk of its cache cannot be written.
- */
-static csz_status name_forgotten(csz_options *options, const void *data, uint64_t nelements,
-                                 const csz_hdf5_chunk *chunk) {
-    csz_fill_suspect suspect;
-    csz_status status = find_suspect(&suspect, data, nelements, chunk, options);
-    if (status != CSZ_OK || !suspect.found) return status;
-    options->has_fill = 1;
-    options->fill = suspect.value;
-    status = find_suspect(&suspect, data, nelements, chunk, options);
-    if (status != CSZ_OK || !suspect.found) return status;
-    options->has_fill = 0;
-    options->bound_mode = CSZ_BOUND_EXACT;
-    options->bound = 0;
-    options->workflow = CSZ_WORKFLOW_AUTO; /* there is one way to code it */
-    options->predictor = CSZ_PREDICTOR_LORENZO;
-    options->unsigned_zeros = 0;
-    return CSZ_OK;
-}
-
 /* A chunk to an archive in fresh memory, NULL after the message. */
 static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library *library, const void *data,
                       uint64_t nelements, size_t nbytes, const csz_hdf5_chunk *chunk,
@@ -457,8 +409,10 @@ static void *compress(size_t *capacity, size_t *out_nbytes, const csz_h5_library
         status = swapped ? CSZ_OK : CSZ_ERROR_MEMORY;
         data = swapped;
     }
-    if (status == CSZ_OK && is_ranged(&options) && settings->fill != CSZ_HDF5_FILL_NONE)
-        status = name_forgotten(&options, data, nelements, chunk);
+    /* To fail is no answer: HDF5 2.0 crashes at the program's end where a chunk of its cache cannot be
+     * written. */
+    if (status == CSZ_OK && settings->fill != CSZ_HDF5_FILL_NONE)
+        status = csz_unnamed_fill_name(&options, data, nelements, chunk->field.type, &chunk->padding);
     if (status == CSZ_OK)
         status =
             compress_chunk(&archive, capacity, out_nbytes, library, context, data, nelements, chunk, options);
