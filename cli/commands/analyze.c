@@ -238,6 +238,23 @@ static void note_bounds(const csz_analysis *analyses, int n, const cli_field *fi
             return;
 }
 
+/* Of the archives that csz compress would write, as they are predicted. */
+static void note_zeros(const csz_analysis *analyses, int n, const cli_field *field,
+                       const csz_options *options) {
+    cli_zeros zeros = {.npairs = 0};
+    cli_zeros_add(&zeros, field->data, field->field.type, field->nelements);
+    for (int i = 0; i < n; i++) {
+        const csz_workflow_size *size = &analyses[i].workflow[CSZ_WORKFLOW_AUTO];
+        const csz_info info = {.bound_mode = options->bound_mode,
+                               .has_fill = options->has_fill,
+                               .fill = options->fill,
+                               .nelements = field->nelements,
+                               .nbytes_field = field->nbytes,
+                               .nbytes_archive = size->nbytes ? size->nbytes : size->nbytes_predicted};
+        if (cli_note_zeros(&zeros, &info, options, field->input.name)) return;
+    }
+}
+
 int cli_run_analyze(const cli_arguments *arguments) {
     static const double paper_bounds[] = {1e-2, 1e-3, 1e-4}, no_bound[] = {0};
     csz_options options = arguments->options;
@@ -269,6 +286,7 @@ int cli_run_analyze(const cli_arguments *arguments) {
             status = cli_fail_status(done, "analyse", field.input.name);
         else if ((status = cli_input_check(&field.input)) == CLI_DONE) {
             if (!keeps_bits) note_bounds(analyses, n, &field, &options);
+            note_zeros(analyses, n, &field, &options);
             report_all(analyses, n, &field, arguments, options.bound_mode, seconds,
                        arguments->exact ? csz_context_backend(context) : CSZ_BACKEND_CPU);
         }

@@ -438,7 +438,7 @@ static void print_report(compression *c, const cli_output *output) {
             cli_note_implausible(&c->source, &info, c->arguments, &c->range, &c->watch);
         if (!cli_is_ranged(info.bound_mode) && !c->targeted)
             (void)check_fill(c); /* a note: every value keeps its bound */
-        cli_note_zeros(&c->zeros, &info, &c->arguments->options, c->source.stream.name);
+        (void)cli_note_zeros(&c->zeros, &info, &c->arguments->options, c->source.stream.name);
     }
     if (c->arguments->json) {
         cli_json json;

@@ -125,14 +125,14 @@ int cli_zeros_matter(const cli_zeros *zeros, uint64_t nelements, uint64_t nbytes
     return zeros->nminus && nchanges * 3 / 8 >= 0.25 * (double)nbytes;
 }
 
-void cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked,
-                    const char *name) {
+int cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked, const char *name) {
     if (asked->unsigned_zeros || info->bound_mode == CSZ_BOUND_PWR || info->bound_mode == CSZ_BOUND_EXACT ||
         (info->has_fill && info->fill == 0) || info->nbytes_field < WORTH_A_NOTE ||
         !cli_zeros_matter(zeros, info->nelements, info->nbytes_archive - info->metadata_nbytes))
-        return;
+        return 0;
     cli_note(
         "note: signs of zeros, of which %.0f%% are -0.0, take a large part of the archive of %s; if they "
         "do not matter, give --unsigned-zeros",
         100 * (double)zeros->nminus / (double)zeros->nzeros, name);
+    return 1;
 }

@@ -26,8 +26,8 @@ void cli_zeros_add(cli_zeros *zeros, const void *values, csz_type type, uint64_t
 /* Whether signs seem to take a quarter of an archive of so many bytes, or more. */
 int cli_zeros_matter(const cli_zeros *zeros, uint64_t nelements, uint64_t nbytes);
 
-/* A note where signs of zeros take much of the archive and nobody said that they do not matter. */
-void cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked, const char *name);
+/* 1 after a note: signs of zeros take much of the archive and nobody said that they do not matter. */
+int cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_options *asked, const char *name);
 
 /* info: of the archive; range and watch: of the values, as for cli_range_width. */
 void cli_note_implausible(const cli_source *source, const csz_info *info, const cli_arguments *arguments,

@@ -163,7 +163,7 @@ static void note_zeros(const compressing *c, const csz_info *info) {
     MPI_Reduce(mine, all, 4, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (my_rank() != 0) return;
     const cli_zeros zeros = {.npairs = all[0], .nzeros = all[1], .nminus = all[2], .nchanges = all[3]};
-    cli_note_zeros(&zeros, info, &c->arguments->options, c->input->source.stream.name);
+    (void)cli_note_zeros(&zeros, info, &c->arguments->options, c->input->source.stream.name);
 }
 
 /* The range is known, and nothing is written yet. */

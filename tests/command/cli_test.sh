@@ -926,6 +926,14 @@ done
 holds "without it signs take their bytes" test "$(stat -c %s b.csz)" -gt $(($(stat -c %s m.csz) + 1000))
 "$csz" compress signed_zeros.f32 -d 10x30x40 -e 0.1 -f -o b.csz >/dev/null 2>err.txt
 says "signs that take much of the archive are noted" '^csz: note: signs of zeros, of which (49|50|51)% are -0.0, take .*signed_zeros.f32.*give --unsigned-zeros$' err.txt
+mv err.txt compressed.txt
+holds "by analyze, too" "$csz" analyze signed_zeros.f32 -d 10x30x40 -m abs -e 1e-6 -e 0.1
+same_text "in the same words" "$(cat compressed.txt)" "$(cat err.txt)"
+for how in '-e 0.1 --unsigned-zeros' '-e 1e-6' '-m exact' '-m pwr -e 0.1' '-e 0.1 --fill 0'; do
+    # shellcheck disable=SC2086 # words
+    holds "but not with $how" "$csz" analyze signed_zeros.f32 -d 10x30x40 $how
+    same_text "of which it says nothing" 0 "$(grep -c unsigned-zeros err.txt)"
+done
 for how in '-e 0.1 --unsigned-zeros' '-e 1e-6' '-m exact' '-m pwr -e 0.1' '-e 0.1 --fill 0'; do
     holds "which no one hears with $how" bash -c "! '$csz' compress signed_zeros.f32 -d 10x30x40 $how -f -o b.csz 2>&1 | grep -q unsigned-zeros"
 done
