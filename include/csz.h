@@ -131,7 +131,7 @@ typedef enum csz_bound_mode {
 } csz_bound_mode;
 
 typedef enum csz_workflow {
-    CSZ_WORKFLOW_AUTO = 0,    /* a coder for each tile, or one for a whole frame where that is smaller */
+    CSZ_WORKFLOW_AUTO = 0,    /* a Huffman mode for each tile, by its share of nonzeros */
     CSZ_WORKFLOW_HUFFMAN = 1, /* the paper's VLE */
     CSZ_WORKFLOW_RLE = 2,     /* the paper's RLE */
     CSZ_WORKFLOW_RLE_VLE = 3  /* the paper's RLE+VLE */
@@ -139,8 +139,8 @@ typedef enum csz_workflow {
 
 /*
  * How values are predicted.  Lorenzo predicts from neighbours.  The pyramid interpolates on a pyramid of
- * lattices; it makes smooth fields smaller, and gives previews.  AUTO takes for each frame the one that is
- * smaller.  Fields of one dimension are always predicted by Lorenzo.
+ * lattices; it makes smooth fields smaller, and gives previews.  AUTO takes for each frame the one that a
+ * sample of its tiles says is smaller.  Fields of one dimension are always predicted by Lorenzo.
  */
 typedef enum csz_predictor {
     CSZ_PREDICTOR_LORENZO = 0,

@@ -9,7 +9,6 @@
 
 #include "command.h"
 #include "csz_hdf5.h"
-#include "filter.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"
 #include "terminal/values.h"

@@ -7,7 +7,6 @@
 #include "process/pool.h"
 
 #include "files/stream.h"
-#include "process/signals.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/bound.h"
 #include "cuda/host/backend.h"
 #include "cuda/measure/analyze.h"
 
@@ -52,11 +51,12 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
     o.workflow = CSZ_WORKFLOW_AUTO;
     const int nmore = s->predictor != CSZ_PREDICTOR_LORENZO ? CSZ_PREDICTOR_AUTO : 0;
     for (int p = CSZ_PREDICTOR_PYRAMID; !status && p <= nmore; p++) {
-        csz_tile_counts pyramids;
+        csz_tile_counts pyramids = {0};
         o.predictor = (csz_predictor)p;
         o.backend = CSZ_BACKEND_CPU;
         status = csz_compress_archive(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
         if (!status) status = csz_survey(s->context, &pyramids, sizeof pyramids, out, nbytes);
+        if (status) break;
         a->predictor[p].nbytes = nbytes;
         a->npyramids = pyramids.npyramids;
     }

@@ -99,8 +99,6 @@ CSZ_FN void csz_tile_shape_choose_for(csz_geometry *g, int for_pyramid) {
     }
 }
 
-CSZ_FN void csz_tile_shape_choose(csz_geometry *g) { csz_tile_shape_choose_for(g, 0); }
-
 /* Frames as large as the limit allows, cut along the slowest dim that must be cut. */
 CSZ_FN void csz_frame_shape_default(csz_geometry *g) {
     const uint64_t limit = CSZ_FRAME_TILES;
@@ -130,7 +128,8 @@ CSZ_FN int csz_shape_fits_pyramid(const csz_geometry *g) {
     return g->rank > 1 && g->log2_t[1] > 0 && (g->rank < 3 || g->log2_t[0] > 0);
 }
 
-/* Tiles along a dim after which a frame may end, so that the next begins at a multiple of 8. */
+/* Tiles along a dim after which a frame may end, so that the next begins at a multiple of 8 and lattices 1 to
+ * 3 of the field are regular. */
 CSZ_FN uint64_t csz_lattice_tiles(const csz_geometry *g, int dim) {
     return g->log2_t[dim] < 3 ? (uint64_t)1 << (3 - g->log2_t[dim]) : 1;
 }

@@ -105,15 +105,7 @@ CSZ_FN void csz_bits_append(uint32_t *words, uint32_t at, const uint8_t *bytes, 
     out[n] = CSZ_BIG32(last) << (32 - shift);
 }
 
-/* Byte stream <-> words of the archive. */
-CSZ_FN void csz_bits_to_words(uint32_t *words, const uint8_t *bytes, uint32_t nwords) {
-    for (uint32_t i = 0; i < nwords; i++) {
-        uint32_t big;
-        memcpy(&big, bytes + 4 * i, sizeof big);
-        words[i] = CSZ_BIG32(big);
-    }
-}
-
+/* Words of the archive to a byte stream. */
 CSZ_FN void csz_words_to_bits(uint8_t *bytes, const uint8_t *words, uint32_t nwords) {
     for (uint32_t i = 0; i < nwords; i++) {
         uint32_t word;

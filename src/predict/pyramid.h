@@ -19,8 +19,7 @@ enum {
     CSZ_TUNING_LINEAR = 2, /* from the two values beside each */
     CSZ_TUNING_ACROSS = 4, /* along z only values whose other coordinates are even */
     CSZ_TUNINGS_N = 8,
-    CSZ_CODE_LIMIT = 32767, /* of a code's magnitude; values further from their prediction are exceptions */
-    CSZ_LATTICE_STEP = 8 /* frames begin at multiples of it, so that lattices 1 to 3 of a field are regular */
+    CSZ_CODE_LIMIT = 32767 /* of a code's magnitude; values further from their prediction are exceptions */
 };
 
 /* The lattices of one frame.  Tiles are numbered from the coarsest lattice to the finest. */

@@ -16,7 +16,7 @@ static void set_geometry(csz_tile_plan *plan, uint32_t shape) {
     const uint64_t *d = shapes[shape];
     csz_field field = {.type = plan->type, .ndim = 3, .dims = {d[0], d[1], d[2]}};
     csz_effective_dims(&plan->geometry, field.ndim, field.dims);
-    csz_tile_shape_choose(&plan->geometry);
+    csz_tile_shape_choose_for(&plan->geometry, 0);
     csz_geometry_finish(&plan->geometry, 0);
 }
 

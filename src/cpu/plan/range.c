@@ -173,7 +173,7 @@ CSZ_QUICK_EXTREMES(quick_f64, block_f64, double, int64_t, doubles, ints64, 2, vm
 #endif
 
 /* A block with infinities, value by value. */
-static void careful_block(extremes *e, const range_job *job, uint64_t first, uint64_t n) {
+static void slow_block(extremes *e, const range_job *job, uint64_t first, uint64_t n) {
     for (uint64_t i = first; i < first + n; i++) {
         double x;
         uint64_t bits;
@@ -207,7 +207,7 @@ static void range_body(void *arg, int rank) {
         uint64_t first = atomic_fetch_add(&job->next, job->block_n);
         if (first >= job->n) break;
         uint64_t n = job->n - first < job->block_n ? job->n - first : job->block_n;
-        if (!plain_block(&e, job, first, n, &has_nan)) careful_block(&e, job, first, n);
+        if (!plain_block(&e, job, first, n, &has_nan)) slow_block(&e, job, first, n);
     }
     job->found[rank] = e;
 }

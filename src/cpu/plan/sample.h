@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sample.h: what the choice of a predictor asks of a sampled tile, in loops of cpu/tile. */
-#ifndef CSZ_CPU_SAMPLE_H
-#define CSZ_CPU_SAMPLE_H
+#ifndef CSZ_CPU_PLAN_SAMPLE_H
+#define CSZ_CPU_PLAN_SAMPLE_H
 
 #include "cpu/tile.h"
 

@@ -3,7 +3,7 @@
  * quantize.c: the first stage of compression. A tile's values become quanta, each checked against the
  * bound, and the quanta become Lorenzo differences in code order. The loop over a tile without exceptions
  * has no branches, so that it vectorises (quantize_plain). Any other tile takes the slow path
- * (quantize_careful).
+ * (quantize_slowly).
  */
 #include "cpu/tile/names.h"
 

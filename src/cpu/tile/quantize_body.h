@@ -330,8 +330,8 @@ static int NAME(all_equal)(const BITS *vbits) {
  * The slow path: tiles with exceptions, or with quanta far apart. Padding repeats values of the field, so
  * it is accepted or refused like them, and continues its neighbours as docs/encoder.md requires.
  */
-static void NAME(quantize_careful)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
-                                   const uint32_t *weight) {
+static void NAME(quantize_slowly)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
+                                  const uint32_t *weight) {
     SIGNED *q = (SIGNED *)w->code64, corner;
     if (!NAME(quantum_of)(w->value.FIELD[0], plan, &corner) && NAME(all_equal)(w->value.WORDS)) {
         w->is_fill = 1;
@@ -380,7 +380,7 @@ static void NAME(quantize)(csz_tile_work *w, const csz_tile_plan *plan, const FL
     if (in_place && NAME(quantize_plain)(w, plan, row, weight)) return;
     NAME(load)(w, plan, data, box);
     if (!in_place && !expect_specials && NAME(quantize_plain)(w, plan, w->value.FIELD, weight)) return;
-    NAME(quantize_careful)(w, plan, box, weight);
+    NAME(quantize_slowly)(w, plan, box, weight);
 }
 
 #undef FLOAT

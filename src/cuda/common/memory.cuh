@@ -86,7 +86,7 @@ CSZ_DEVICE uint32_t csz_held(const uint32_t *p) {
 /*
  * Returns x, opaque to the compiler, which then computes what depends on it again instead of spilling it.
  */
-CSZ_DEVICE int csz_anew(int x) {
+CSZ_DEVICE int csz_opaque(int x) {
 #if defined(__CUDA_ARCH__)
     asm volatile("" : "+r"(x));
 #endif
@@ -220,7 +220,8 @@ CSZ_DEVICE void csz_await(const uint32_t *p, uint32_t least) {
 #endif
 }
 
-/* One thread for a block after a barrier: adds n.  A block that acquires the sum sees what this one stored. */
+/* One thread for a block after a barrier: adds n.  A block that acquires the sum sees what this one stored.
+ */
 CSZ_DEVICE void csz_add_release(uint32_t *counter, uint32_t n) {
 #if defined(__CUDA_ARCH__)
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(n) : "memory");

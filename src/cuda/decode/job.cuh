@@ -378,8 +378,8 @@ CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile)
 
 CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faults, bits); }
 
-/* Archives whose frames may be pyramids.  Of tables/packed_tables.cu, and of decode/decompress_packed.cu: all
- * launches. */
+/* Archives whose frames may be pyramids.  Of tables/packed_tables.cu, and of
+ * decode/packed/decompress_packed.cu: all launches. */
 extern "C" int csz_cuda_packed_tables_launch(const decode_call *call, void *stream);
 extern "C" int csz_cuda_packed_launch(decode_call *call, int nsms, size_t shared_nbytes, void *stream);
 

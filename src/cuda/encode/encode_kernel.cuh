@@ -72,7 +72,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
     if (csz_agreed(t < 32) && lane == 0) {
         /* loaded again after the next barrier: registers are scarce until then */
         const bool special = csz_nspecial(sh.predict) != 0;
-        const record_layout r = record_begin<V>(csz_anew(mode), 0, codes.order, sh.predict.reference.base,
+        const record_layout r = record_begin<V>(csz_opaque(mode), 0, codes.order, sh.predict.reference.base,
                                                 special ? &sh.special_sizes : NULL, CSZ_TILE_UNITS / units,
                                                 csz_groups(sh.predict, codes.order, units));
         const tile_facts facts = {r.first, r.nfull, r.lengths_at, special ? sh.special_sizes.words : 0,

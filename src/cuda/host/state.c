@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "core/bound.h"
 #include "cpu/frame.h"
 
 static const size_t lengths_at = (sizeof(csz_cuda_builtins) + 255) / 256 * 256;

@@ -12,8 +12,11 @@
  *     pass_1, pass_2       passes of a warp over the codes
  *     units                the values of a thread's units, in the order in which it stores them
  *     columns              the values of one column of units, for tiles whose rows are stored value by value
+ *     tile, open           a tile's codes with all that values are made of
+ *     value_at             one value of it
  *
- * Other tiles have codes of up to 64 bits by element: lorenzo_sums sums those by 128 threads.
+ * Other tiles have codes of up to 64 bits by element.  128 threads sum those; a predictor has a second class
+ * for them, lorenzo_general: value, scale, sums and blocks, how many of them an SM has.
  */
 #ifndef CSZ_CUDA_LORENZO_RESTORE_CUH
 #define CSZ_CUDA_LORENZO_RESTORE_CUH

@@ -69,7 +69,7 @@ template <typename V, int RANK> struct csz_edge_unit {
         if (RANK == 3) column += min(y, c.extent[1] - 1) * nx;
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) /* opaque, or it becomes a predicate, of which there are few */
-            mask[k] = (uint32_t)csz_anew(k < columns && (RANK == 2 || y < c.extent[1]) ? -1 : 0);
+            mask[k] = (uint32_t)csz_opaque(k < columns && (RANK == 2 || y < c.extent[1]) ? -1 : 0);
     }
 
     __device__ __forceinline__ bool has(uint32_t s, uint32_t k) const {
@@ -78,7 +78,7 @@ template <typename V, int RANK> struct csz_edge_unit {
 
     /* All bits where a value is in the field; slice: where its slice is. */
     __device__ __forceinline__ uint32_t slice_inside(uint32_t s) const {
-        return RANK == 1 ? 0 : (uint32_t)csz_anew(first + s < rows ? -1 : 0);
+        return RANK == 1 ? 0 : (uint32_t)csz_opaque(first + s < rows ? -1 : 0);
     }
     __device__ __forceinline__ uint32_t inside(uint32_t s, uint32_t k, uint32_t slice) const {
         if (RANK == 1) return has(s, k) ? ~0u : 0;

@@ -117,21 +117,21 @@ static __device__ archive_view archive_open(const decode_call *call, uint32_t fi
 
 /* ---- frame ---- */
 
-/* Where the frame's parts are, in words from its start; front: its header and books, in shared memory. */
+/* Where the frame's parts are, in words from its start; head: its header and books, in shared memory. */
 struct frame_parts {
     uint32_t sound;
     uint64_t first_word, nwords;
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
     /* packed layouts (packed_tables.cu): widths of sizes, the payload's size, tiles of all lattices */
     uint32_t widths_word, payload_nwords, ntiles, is_pyramid, tuning;
-    const uint32_t *front;
+    const uint32_t *head;
 };
 
-/* Where a frame of nbytes bytes begins; front: its first words.  Returns 0 where it is not in the archive. */
+/* Where a frame of nbytes bytes begins; head: its first words.  Returns 0 where it is not in the archive. */
 static __device__ uint32_t frame_find(frame_parts *f, const archive_view *v, const job_frame *frame,
                                       uint64_t nbytes, unsigned long long *shared, uint32_t *lead) {
     const uint32_t *footer = v->words + v->footer_word;
-    f->front = lead;
+    f->head = lead;
     uint64_t before = v->header_words;
     if (frame->number) {
         /*
@@ -156,7 +156,7 @@ static __device__ uint32_t frame_find(frame_parts *f, const archive_view *v, con
         }
         __syncthreads();
     } else {
-        f->front = lead + before;
+        f->head = lead + before;
     }
     f->first_word = before;
     f->nwords = nbytes / 4;
@@ -184,9 +184,9 @@ static __device__ frame_parts frame_locate(const decode_call *call, const archiv
     if (!frame_find(&f, v, frame, nbytes, shared, lead)) return f;
     const csz_frame_box box = frame_box_of(frame);
     const uint64_t limit = csz_frame_limit(&call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32);
-    f.books_nbytes = f.front[4];
-    if (csz_words_u64(f.front) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
-        !csz_frame_header_holds(nbytes, csz_words_u64(f.front + 2), f.books_nbytes, box.ntiles, limit, 0))
+    f.books_nbytes = f.head[4];
+    if (csz_words_u64(f.head) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
+        !csz_frame_header_holds(nbytes, csz_words_u64(f.head + 2), f.books_nbytes, box.ntiles, limit, 0))
         return f;
     const csz_frame_layout layout = csz_frame_layout_of(box.ntiles, f.books_nbytes);
     f.ngroups = layout.ngroups;

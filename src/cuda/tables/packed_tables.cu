@@ -19,13 +19,13 @@ static __device__ frame_parts packed_locate(const decode_call *call, const archi
     const csz_frame_box box = frame_box_of(frame);
     const uint64_t limit =
         csz_frame_limit(&call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32) + CSZ_PACKED_NBYTES;
-    f.books_nbytes = f.front[4] & 0xFFFF;
-    f.is_pyramid = f.front[4] >> 16 & 255;
-    f.tuning = f.front[4] >> 24;
+    f.books_nbytes = f.head[4] & 0xFFFF;
+    f.is_pyramid = f.head[4] >> 16 & 255;
+    f.tuning = f.head[4] >> 24;
     f.ntiles = box.ntiles;
-    if (csz_words_u64(f.front) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
+    if (csz_words_u64(f.head) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
         f.is_pyramid > 1 || f.tuning >= (f.is_pyramid ? (uint32_t)CSZ_TUNINGS_N : 1u) ||
-        !csz_frame_header_holds(nbytes, csz_words_u64(f.front + 2), f.books_nbytes, 0, limit, 0))
+        !csz_frame_header_holds(nbytes, csz_words_u64(f.head + 2), f.books_nbytes, 0, limit, 0))
         return f;
     if (f.is_pyramid) {
         csz_pyramid shape;
@@ -33,7 +33,7 @@ static __device__ frame_parts packed_locate(const decode_call *call, const archi
         f.ntiles = shape.ntiles;
     }
     if (csz_frame_layout_packed(f.ntiles, f.books_nbytes, 0).end > nbytes) return f;
-    f.payload_nwords = f.front[CSZ_FRAME_HEADER_NBYTES / 4];
+    f.payload_nwords = f.head[CSZ_FRAME_HEADER_NBYTES / 4];
     const csz_frame_layout layout = csz_frame_layout_packed(f.ntiles, f.books_nbytes, f.payload_nwords);
     if (layout.end > nbytes) return f;
     f.ngroups = layout.ngroups;
@@ -209,7 +209,7 @@ static __global__ void __launch_bounds__(THREADS)
             faults = CSZ_CUDA_FAULT_CHECKSUM;
     } else {
         uint16_t *tables = call.tables + (size_t)number * TABLE_N;
-        if (!faults && !books_read(&own.books, &call, f.front + 9, f.books_nbytes, part, tables))
+        if (!faults && !books_read(&own.books, &call, f.head + 9, f.books_nbytes, part, tables))
             faults = CSZ_CUDA_FAULT_BOOKS;
     }
     /* a frame has verdicts for more parts than these */

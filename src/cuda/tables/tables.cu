@@ -16,7 +16,7 @@
 static __device__ const void *pointwise_make(const decode_call *call, const archive_view *v,
                                              uint32_t job_number, const frame_parts *f) {
     csz_pointwise_f64 *to = call->pointwise + job_number;
-    const int exponent = f->sound ? frame_exponent(f->front + 8) : 0;
+    const int exponent = f->sound ? frame_exponent(f->head + 8) : 0;
     if (call->is_f64)
         *to = csz_pointwise_make_f64(v->bound_abs, exponent, v->bound, v->floor, 0, 0);
     else
@@ -149,13 +149,13 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         if (threadIdx.x == THREADS - 1) blocks = job_blocks_in(&call, field, &frame, &box);
         uint32_t given = 0;
         if (((call.tables_give_way && frame.ntiles >= GIVEN_TILES_MIN) || all_books_are_unused()) && !faults)
-            given = chunks_given(f.front + 8);
+            given = chunks_given(f.head + 8);
         if (!faults) stage_counts_make(&stage, &call, call.shared_chunks + given, &view, &f, frame.ntiles);
         __syncthreads();
         if (threadIdx.x < 32) stage_choose(call.jobs + number, &stage, &box, &blocks, given, &call);
     } else {
         uint16_t *tables = call.tables + (size_t)number * TABLE_N;
-        if (!faults && !books_read(&own.books, &call, f.front + 8, f.books_nbytes, part, tables))
+        if (!faults && !books_read(&own.books, &call, f.head + 8, f.books_nbytes, part, tables))
             faults = CSZ_CUDA_FAULT_BOOKS;
         if (faults) clear((uint4 *)tables, TABLE_N / 8);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choose_predictor.cu: sampled tiles of all frames through both predictors, as cpu/choose.c does it: nothing
- * is restored yet, so a tile of the sample is predicted from the field's own values at the coarser lattice's
- * places, rounded as that lattice would be.
+ * choose_predictor.cu: sampled tiles of all frames through both predictors, as cpu/plan/choose.c does it:
+ * nothing is restored yet, so a tile of the sample is predicted from the field's own values at the coarser
+ * lattice's places, rounded as that lattice would be.
  */
 #include "cuda/encode/packed/quantize.cuh"
 #include "cuda/plan/count.cuh"
