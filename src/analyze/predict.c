@@ -64,19 +64,19 @@ struct csz_analysis_job {
 
 /* ---- passes over tiles ---- */
 
-/* Quantizes a tile; kept: room for its codes, or NULL. */
+/* Quantizes a tile; saved: room for its codes, or NULL. */
 static void quantize_tile(const csz_analysis_job *job, csz_tile_work *w, const csz_tile_box *box,
-                          csz_kept_tile *kept) {
-    w->code16 = kept ? kept->code16 : w->own_code16;
+                          csz_saved_tile *saved) {
+    w->code16 = saved ? saved->code16 : w->own_code16;
     csz_tile_quantize(w, &job->plan[0], job->sample->data, box);
     if (!w->is_fill) csz_tile_measure(w);
-    if (kept) csz_tile_keep(kept, w, &job->plan[0], box);
+    if (saved) csz_tile_save(saved, w, &job->plan[0], box);
 }
 
 /* Number i of the sampled tiles, once more. */
 static csz_tile_box recall_tile(const csz_analysis_job *job, csz_tile_work *w, uint32_t i) {
     const csz_tile_box box = csz_tile_sample_box(job->sample, i);
-    if (!csz_tile_recall(w, &job->scratch->kept[i])) quantize_tile(job, w, &box, NULL);
+    if (!csz_tile_recall(w, &job->scratch->saved[i])) quantize_tile(job, w, &box, NULL);
     return box;
 }
 
@@ -101,7 +101,7 @@ static void look_body(void *arg, int rank) {
         const csz_tile_box box = csz_tile_sample_box(job->sample, i);
         sampled_tile *t = &job->tiles[i];
         memset(t->of, 0, sizeof t->of);
-        quantize_tile(job, w, &box, &job->scratch->kept[i]);
+        quantize_tile(job, w, &box, &job->scratch->saved[i]);
         csz_counts_add_tile(&job->workers[rank].counts, &t->histogram, w, &job->sample->layout, &box, i,
                             CODE_ORIGINS);
         t->of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
@@ -406,7 +406,7 @@ void csz_analysis_job_free(csz_analysis_job *job) {
 csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_code_counts *counts,
                                 const csz_header *header, int nthreads) {
     csz_status status = begin(job, header, job->sample->n, nthreads);
-    if (!status) status = csz_scratch_kept(job->scratch, (uint32_t)job->sample->n, 0);
+    if (!status) status = csz_scratch_saved(job->scratch, (uint32_t)job->sample->n, 0);
     if (status) return status;
     run(job, look_body);
     gather_counts(counts, job);

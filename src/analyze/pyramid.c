@@ -89,10 +89,10 @@ static void count_body(void *arg, int rank) {
     for (;;) {
         const uint32_t i = atomic_fetch_add(&job->next, 1);
         if (i >= job->n) break;
-        csz_kept_tile *kept = &job->scratch->kept[i];
-        worker->tile.code16 = kept->code16;
+        csz_saved_tile *saved = &job->scratch->saved[i];
+        worker->tile.code16 = saved->code16;
         quantize_tile(job, worker, &job->tiles[i]);
-        csz_tile_keep(kept, &worker->tile, &job->plan, &job->tiles[i].box);
+        csz_tile_save(saved, &worker->tile, &job->plan, &job->tiles[i].box);
         sampled_frame *frame = &job->frame[job->tiles[i].frame];
         if (job->tiles[i].level == frame->source.shape.nlevels - 1)
             frame->is_lost = worker->tile.n_special &&
@@ -112,7 +112,7 @@ static void encode_body(void *arg, int rank) {
         if (i >= job->n) break;
         coded_tile *t = &job->tiles[i];
         const uint32_t raw = 1 + csz_tile_box_count(&t->box) * (plan.type == CSZ_F32 ? 1 : 2);
-        if (!csz_tile_recall(w, &job->scratch->kept[i])) {
+        if (!csz_tile_recall(w, &job->scratch->saved[i])) {
             w->code16 = w->own_code16;
             quantize_tile(job, worker, t);
         }
@@ -218,7 +218,7 @@ static csz_status code_tiles(pyramid_job *job, csz_analysis_job *analysis, uint3
     csz_status status = csz_scratch_workers(s, nthreads, job->plan.geometry.rank);
     if (!status) status = csz_scratch_chunks(s, nthreads);
     if (!status) status = csz_scratch_levels(s, nthreads, 0);
-    if (!status) status = csz_scratch_kept(s, job->n, 0);
+    if (!status) status = csz_scratch_saved(s, job->n, 0);
     csz_histograms *counts = status ? NULL : calloc(1, sizeof *counts);
     if (!status && !counts) status = CSZ_ERROR_MEMORY;
     if (status) return status;

@@ -28,13 +28,13 @@ typedef struct csz_frame_job {
     csz_frame_box box;
     const csz_levels *levels; /* NULL: predicted by Lorenzo */
     uint32_t ntiles;
-    int level;                 /* that is quantized and restored */
-    csz_kept_tile *kept;       /* one for each sample, then for each coarser tile; NULL: too many */
-    uint32_t nkept_coarser;    /* tiles of coarser lattices that are kept beside the samples */
-    csz_kept_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
-    atomic_uint next;          /* sample, or book */
-    uint32_t apart;            /* from a thread's tile to its next one, probably */
-    int nthreads;              /* books: whose counts there are */
+    int level;                  /* that is quantized and restored */
+    csz_saved_tile *saved;      /* one for each sample, then for each coarser tile; NULL: too many */
+    uint32_t nsaved_coarser;    /* tiles of coarser lattices that are saved beside the samples */
+    csz_saved_symbols *symbols; /* likewise; NULL where only some tiles are sampled */
+    atomic_uint next;           /* sample, or book */
+    uint32_t apart;             /* from a thread's tile to its next one, probably */
+    int nthreads;               /* books: whose counts there are */
     csz_histograms sum;
     uint8_t *out;
     uint64_t capacity;
@@ -57,10 +57,10 @@ typedef struct csz_frame_job {
     uint8_t section[CSZ_BOOKS_MAX_NBYTES];
 } compress_job;
 
-/* The sample that a tile is, where those are kept; else -1. */
-static int64_t kept_sample(const compress_job *job, uint32_t t) {
+/* The sample that a tile is, where those are saved; else -1. */
+static int64_t saved_sample(const compress_job *job, uint32_t t) {
     const uint32_t sample = t / csz_sample_stride(job->ntiles);
-    return job->kept && csz_sample_tile(sample, job->ntiles) == t ? (int64_t)sample : -1;
+    return job->saved && csz_sample_tile(sample, job->ntiles) == t ? (int64_t)sample : -1;
 }
 
 /* A tile's place in its lattice, or in the field. */
@@ -90,10 +90,10 @@ static tile_place place_of(const compress_job *job, uint32_t t) {
     return p;
 }
 
-/* Where a tile is kept; -1: nowhere. */
-static int64_t kept_slot(const compress_job *job, uint32_t t, const tile_place *p) {
-    const int64_t sample = kept_sample(job, t);
-    if (sample >= 0 || p->is_coarsest || t >= job->nkept_coarser) return sample;
+/* Where a tile is saved; -1: nowhere. */
+static int64_t saved_slot(const compress_job *job, uint32_t t, const tile_place *p) {
+    const int64_t sample = saved_sample(job, t);
+    if (sample >= 0 || p->is_coarsest || t >= job->nsaved_coarser) return sample;
     return (int64_t)csz_sample_count(job->ntiles) + t;
 }
 
@@ -106,14 +106,14 @@ static void expect_next(const compress_job *job, csz_worker *worker, const tile_
 }
 
 /*
- * The tile's deltas and statistics into the worker; those of a kept tile straight to its slot.
+ * The tile's deltas and statistics into the worker; those of a saved tile straight to its slot.
  * wanted: of a tile of a lattice, beside its codes.
  */
 static void quantize_tile(compress_job *job, csz_worker *worker, int64_t slot, const tile_place *p,
                           int wanted) {
     csz_tile_work *w = &worker->tile;
-    csz_kept_tile *kept = slot >= 0 ? &job->kept[slot] : NULL;
-    w->code16 = kept ? kept->code16 : w->own_code16;
+    csz_saved_tile *saved = slot >= 0 ? &job->saved[slot] : NULL;
+    w->code16 = saved ? saved->code16 : w->own_code16;
     if (p->is_coarsest) {
         csz_tile_quantize(w, p->plan, p->data, &p->box);
     } else {
@@ -121,25 +121,25 @@ static void quantize_tile(compress_job *job, csz_worker *worker, int64_t slot, c
         csz_pyramid_quantize(w, worker->pyramid, p->level, &p->box, CSZ_WANT_CODES | wanted);
     }
     if (!w->is_fill) csz_tile_measure(w);
-    if (kept) csz_tile_keep(kept, w, p->plan, &p->box);
+    if (saved) csz_tile_save(saved, w, p->plan, &p->box);
 }
 
-/* The same, from what was kept. */
+/* The same, from what was saved. */
 static void recall_tile(compress_job *job, csz_worker *worker, uint32_t t, const tile_place *p) {
     csz_tile_work *w = &worker->tile;
-    const int64_t slot = kept_slot(job, t, p);
-    if (slot < 0 || !csz_tile_recall(w, &job->kept[slot]))
+    const int64_t slot = saved_slot(job, t, p);
+    if (slot < 0 || !csz_tile_recall(w, &job->saved[slot]))
         quantize_tile(job, worker, slot, p, 0);
     else if (job->symbols && !w->is_fill)
         csz_symbols_recall(w, &job->symbols[slot]);
 }
 
 /* A sampled tile into the worker's tally. */
-static void sample_tile(compress_job *job, csz_worker *worker, uint32_t sample, int64_t kept,
+static void sample_tile(compress_job *job, csz_worker *worker, uint32_t sample, int64_t saved,
                         const tile_place *place, int wanted) {
-    quantize_tile(job, worker, kept, place, wanted);
+    quantize_tile(job, worker, saved, place, wanted);
     csz_tile_count(&worker->tile, place->plan, &worker->tally);
-    if (job->symbols) csz_symbols_keep(&job->symbols[sample], &worker->tile);
+    if (job->symbols) csz_symbols_save(&job->symbols[sample], &worker->tile);
 }
 
 static void sample_body(void *arg, int rank) {
@@ -152,9 +152,9 @@ static void sample_body(void *arg, int rank) {
         if (s >= nsamples) break;
         uint32_t t = csz_sample_tile(s, job->ntiles);
         const tile_place place = place_of(job, t);
-        if (job->kept && place.level && place.level->restored && !place.is_coarsest)
+        if (job->saved && place.level && place.level->restored && !place.is_coarsest)
             continue; /* counted when it was restored */
-        sample_tile(job, worker, s, kept_sample(job, t), &place, 0);
+        sample_tile(job, worker, s, saved_sample(job, t), &place, 0);
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -302,13 +302,13 @@ static void restore_body(void *arg, int rank) {
         if (t >= end) break;
         const uint32_t number = shape->first[job->level] + t;
         const tile_place p = place_of(job, number);
-        const int64_t sample = p.is_coarsest ? -1 : kept_sample(job, number);
+        const int64_t sample = p.is_coarsest ? -1 : saved_sample(job, number);
         if (sample >= 0) {
             sample_tile(job, worker, (uint32_t)sample, sample, &p, CSZ_WANT_RESTORED);
             continue;
         }
         if (!p.is_coarsest) {
-            quantize_tile(job, worker, kept_slot(job, number, &p), &p, CSZ_WANT_RESTORED);
+            quantize_tile(job, worker, saved_slot(job, number, &p), &p, CSZ_WANT_RESTORED);
             continue;
         }
         w->code16 = w->own_code16;
@@ -364,15 +364,15 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     }
     /* exact tiles use no book */
     const uint32_t nsamples = plan->is_exact ? 0 : csz_sample_count(job->ntiles);
-    const int keeps = nsamples && nsamples <= KEPT_TILES,
-              keeps_symbols = keeps && csz_sample_stride(job->ntiles) == 1;
+    const int saves = nsamples && nsamples <= SAVED_TILES,
+              saves_symbols = saves && csz_sample_stride(job->ntiles) == 1;
     /* what a coarser lattice is restored from is coded later; without samples of every tile most would be
      * quantized twice */
-    if (tuning >= 0 && keeps && !keeps_symbols) job->nkept_coarser = shape.first[0];
-    if (!status && keeps) status = csz_scratch_kept(s, nsamples + job->nkept_coarser, keeps_symbols);
+    if (tuning >= 0 && saves && !saves_symbols) job->nsaved_coarser = shape.first[0];
+    if (!status && saves) status = csz_scratch_saved(s, nsamples + job->nsaved_coarser, saves_symbols);
     if (status) return status;
-    if (keeps) job->kept = s->kept;
-    if (keeps_symbols) job->symbols = s->kept_symbols;
+    if (saves) job->saved = s->saved;
+    if (saves_symbols) job->symbols = s->saved_symbols;
 
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);

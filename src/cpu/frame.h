@@ -21,9 +21,9 @@ typedef struct csz_cpu_scratch {
     csz_code_tables *code_tables;
     csz_builtin_cache *builtins;
     struct csz_frame_job *frame_job; /* of compressing: too much for the caller's stack */
-    struct csz_kept_tile *kept;      /* deltas of the sampled tiles of a frame */
-    struct csz_kept_symbols *kept_symbols;
-    uint32_t kept_capacity, kept_symbols_capacity;
+    struct csz_saved_tile *saved;    /* deltas of the sampled tiles of a frame */
+    struct csz_saved_symbols *saved_symbols;
+    uint32_t saved_capacity, saved_symbols_capacity;
     uint16_t *sizes; /* of a frame's tiles, and entries of their groups, before they are packed */
     uint8_t *entries;
     uint32_t sizes_capacity;

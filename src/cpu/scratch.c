@@ -25,8 +25,8 @@ void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     free(s->code_tables);
     free(s->builtins);
     free(s->frame_job);
-    free(s->kept);
-    free(s->kept_symbols);
+    free(s->saved);
+    free(s->saved_symbols);
     free(s->frame);
 }
 
@@ -43,20 +43,20 @@ void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
     free(s->entries);
     free(s->lattices);
     free(s->frame_job);
-    free(s->kept);
-    free(s->kept_symbols);
+    free(s->saved);
+    free(s->saved_symbols);
     free(s->frame);
     s->levels = NULL;
     s->sizes = NULL;
     s->entries = NULL;
     s->lattices = NULL;
     s->frame_job = NULL;
-    s->kept = NULL;
-    s->kept_symbols = NULL;
+    s->saved = NULL;
+    s->saved_symbols = NULL;
     s->frame = NULL;
     s->sizes_capacity = 0;
     s->lattices_capacity = 0;
-    s->kept_capacity = s->kept_symbols_capacity = 0;
+    s->saved_capacity = s->saved_symbols_capacity = 0;
     s->frame_capacity = 0;
 }
 
@@ -83,20 +83,20 @@ uint64_t csz_cpu_lattices_nbytes(const csz_header *h, int nthreads) {
            sizeof(csz_levels);
 }
 
-csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols) {
-    if (s->kept_capacity < ntiles) {
-        free(s->kept);
-        s->kept_capacity = 0;
-        s->kept = aligned_alloc(64, ntiles * sizeof *s->kept);
-        if (!s->kept) return CSZ_ERROR_MEMORY;
-        s->kept_capacity = ntiles;
+csz_status csz_scratch_saved(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols) {
+    if (s->saved_capacity < ntiles) {
+        free(s->saved);
+        s->saved_capacity = 0;
+        s->saved = aligned_alloc(64, ntiles * sizeof *s->saved);
+        if (!s->saved) return CSZ_ERROR_MEMORY;
+        s->saved_capacity = ntiles;
     }
-    if (with_symbols && s->kept_symbols_capacity < ntiles) {
-        free(s->kept_symbols);
-        s->kept_symbols_capacity = 0;
-        s->kept_symbols = malloc(ntiles * sizeof *s->kept_symbols);
-        if (!s->kept_symbols) return CSZ_ERROR_MEMORY;
-        s->kept_symbols_capacity = ntiles;
+    if (with_symbols && s->saved_symbols_capacity < ntiles) {
+        free(s->saved_symbols);
+        s->saved_symbols_capacity = 0;
+        s->saved_symbols = malloc(ntiles * sizeof *s->saved_symbols);
+        if (!s->saved_symbols) return CSZ_ERROR_MEMORY;
+        s->saved_symbols_capacity = ntiles;
     }
     return CSZ_OK;
 }

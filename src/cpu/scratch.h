@@ -4,7 +4,7 @@
 #define CSZ_CPU_SCRATCH_H
 
 #include "cpu/frame.h"
-#include "cpu/kept.h"
+#include "cpu/saved.h"
 #include "cpu/pyramid/predict_pyramid.h"
 
 enum {
@@ -25,8 +25,8 @@ typedef struct csz_worker {
     uint8_t (*chunks)[CHUNK_NBYTES]; /* CHUNKS_EACH, for compressing; made when first needed */
 } csz_worker;
 
-/* Room for so many kept tiles, and for their symbols where wanted; so many workers prepared for a rank. */
-csz_status csz_scratch_kept(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols);
+/* Room for so many saved tiles, and for their symbols where wanted; so many workers prepared for a rank. */
+csz_status csz_scratch_saved(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols);
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank);
 
 /* Chunks of so many workers, for whoever codes tiles or makes patches (choose.h). */

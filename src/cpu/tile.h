@@ -138,7 +138,7 @@ typedef struct csz_tile_work {
             uint64_t u64[4][CSZ_TILE_N];
         } exact; /* exact tiles: integers, differences, numbers in code order */
     };
-    int16_t *code16; /* class 0: deltas in code order; own_code16, or where a tile is kept */
+    int16_t *code16; /* class 0: deltas in code order; own_code16, or where a tile is saved */
     _Alignas(64) int16_t own_code16[CSZ_TILE_N];
     uint8_t symbol[CSZ_TILE_N];
     uint16_t entry[CSZ_TILE_N]; /* decode: of the symbols, as the tables have them */
