@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * exponent.cu: with a pointwise bound, the exponent of each frame, by a sample of its values, and the
- * quantizer that follows from it (core/pointwise.h).  A block a frame.
+ * quantizers that follow from it (core/pointwise.h): the frame's, and those of its lattices.  A block a
+ * frame.
  */
 #include "cuda/plan/work.cuh"
 
@@ -54,18 +55,23 @@ static __global__ void __launch_bounds__(EXPONENT_THREADS)
     own = csz_warp_max(own);
     if ((t & 31) == 0) atomicMax(largest, own);
     __syncthreads();
-    if (t != 0) return;
+    const uint32_t nsets = csz_pointwise_sets(&job.work.packed);
+    if (t >= nsets) return;
     const int sampled = *largest ? above - (int)*largest : (int)CSZ_NO_EXPONENT;
     const csz_cuda_plan &plan = job.plan;
     const int exponent = csz_pointwise_exponent(sampled, plan.bound, plan.floor, plan.type == CSZ_F64);
-    job.work.exponent[frame] = exponent;
+    if (t == 0) job.work.exponent[frame] = exponent;
+    const uint32_t nlevels = nsets > 1 ? nsets / 2 : 1;
+    const double bound =
+        csz_level_bound(plan.bound_abs, t < nlevels ? 0 : CSZ_TUNING_EVEN, (int)(t % nlevels));
     if (plan.type == CSZ_F32)
-        ((csz_pointwise_f32 *)job.work.pointwise)[frame] = csz_pointwise_make_f32(
-            plan.bound_abs, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
+        ((csz_pointwise_f32 *)job.work.pointwise)[frame * nsets + t] =
+            csz_pointwise_make_f32(bound, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
     else
-        ((csz_pointwise_f64 *)job.work.pointwise)[frame] = csz_pointwise_make_f64(
-            plan.bound_abs, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
+        ((csz_pointwise_f64 *)job.work.pointwise)[frame * nsets + t] =
+            csz_pointwise_make_f64(bound, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
 }
+static_assert(2 * (int)CSZ_LEVELS_MAX <= (int)EXPONENT_THREADS, "a thread makes a quantizer");
 
 void csz_cuda_exponents(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream) {
     exponent_job job;

@@ -65,6 +65,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->redo = (uint32_t *)take(sizeof *p->redo);
         p->restored = (uint32_t *)take(nframes * sizeof *p->restored);
     }
+    w->exponent = (int32_t *)take(nframes * sizeof *w->exponent);
     w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
     w->zero_again = (uint32_t *)w->sample;
     if (p->is_used) p->claimed = (uint32_t *)take(sizeof *p->claimed);
@@ -78,14 +79,13 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->frame_sums = (csz_frame_sums *)take(nframes * sizeof *w->frame_sums);
     w->counters = (uint32_t *)take((1 + nfields) * sizeof *w->counters);
     w->ready = (uint32_t *)take(nframes * sizeof *w->ready);
-    w->exponent = (int32_t *)take(nframes * sizeof *w->exponent);
     w->zero_nwords = at / 4;
     w->table = (uint32_t(*)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX])take(nframes * sizeof *w->table);
     w->section = (uint32_t(*)[CSZ_SECTION_WORDS])take(nframes * sizeof *w->section);
     w->section_nwords = (uint32_t *)take(nframes * sizeof *w->section_nwords);
     w->range = (csz_range *)take(nfields * csz_range_blocks(plan) * sizeof *w->range);
     w->quantizer = take(nfields * sizeof(csz_quantizer_f64));
-    w->pointwise = take(nframes * sizeof(csz_pointwise_f64));
+    w->pointwise = take(nframes * csz_pointwise_sets(p) * sizeof(csz_pointwise_f64));
     w->place = (csz_place *)take(nfields * sizeof *w->place);
     if (p->is_used) {
         p->bound = (double *)take(nfields * sizeof *p->bound);
@@ -123,15 +123,16 @@ csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const c
     if (work.nfields > 1) csz_cuda_place(work, items, plan->type, stream);
     const bool is_ranged = plan->bound_mode == CSZ_BOUND_REL || plan->bound_mode == CSZ_BOUND_PSNR;
     if (has_tiles && is_ranged && !plan->is_resolved) nranges = csz_cuda_range(work, d_data, plan, stream);
+    const bool is_pointwise = has_tiles && plan->bound_mode == CSZ_BOUND_PWR;
     csz_cuda_prepare(work, nranges, items, plan, stream);
+    if (is_pointwise) csz_cuda_exponents(work, d_data, plan, stream);
     if (work.packed.is_used) {
-        status = csz_cuda_packed_compress(work, d_data, d_builtins, plan, nsms, stream);
+        status = (is_pointwise ? csz_cuda_packed_compress_pointwise
+                               : csz_cuda_packed_compress)(work, d_data, d_builtins, plan, nsms, stream);
     } else if (has_tiles && plan->bound_mode == CSZ_BOUND_EXACT) {
         csz_cuda_books(work, d_builtins, plan, false, stream); /* of nothing: exact tiles use none */
         csz_cuda_encode_exact(work, d_data, plan, nsms, stream);
     } else if (has_tiles) {
-        const bool is_pointwise = plan->bound_mode == CSZ_BOUND_PWR;
-        if (is_pointwise) csz_cuda_exponents(work, d_data, plan, stream);
         csz_cuda_histogram(work, d_data, plan, nsms, stream);
         csz_cuda_books(work, d_builtins, plan, false, stream);
         (is_pointwise ? csz_cuda_encode_pointwise : csz_cuda_encode)(work, d_data, plan, nsms, stream);

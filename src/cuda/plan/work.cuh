@@ -81,6 +81,7 @@ struct csz_work {
     /* zero before the histogram: */
     uint32_t *zero; /* the first byte of these */
     size_t zero_nwords;
+    int32_t *exponent;      /* of each frame with a pointwise bound; else 0 */
     uint32_t *zero_again;   /* the first of those that are cleared for a second try, see csz_packed_work */
     csz_histograms *sample; /* of each frame; bins of a book begin at a line's start */
     unsigned long long *tile_state;  /* look-back: words of the tile, or of its frame up to it */
@@ -89,16 +90,23 @@ struct csz_work {
     csz_frame_sums *frame_sums;
     uint32_t *counters; /* tiles claimed, then for each field frames finished */
     uint32_t *ready;    /* of each frame: 1 once its tables and section can be read */
-    int32_t *exponent;  /* of each frame with a pointwise bound; else 0 */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */
     uint32_t (*section)[CSZ_SECTION_WORDS];
     uint32_t *section_nwords;
     csz_range *range; /* csz_range_blocks of each field */
     void *quantizer;  /* of each field */
-    void *pointwise;  /* of each frame, where the bound is pointwise */
+    void *pointwise;  /* csz_pointwise_sets of each frame, where the bound is pointwise */
     csz_place *place; /* of each field */
 };
+
+/*
+ * Quantizers of a frame with a pointwise bound: the frame's own, or, where it may be a pyramid, those of all
+ * lattices, then those with the tuning `even`.  The first is always that of the whole bound.
+ */
+CSZ_FN uint32_t csz_pointwise_sets(const csz_packed_work *w) {
+    return w->is_used ? 2 * (uint32_t)w->nlevels : 1;
+}
 
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
@@ -138,7 +146,7 @@ void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type
 uint32_t csz_cuda_range(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_prepare(csz_work work, uint32_t nranges, const csz_cuda_compress_item *item,
                       const csz_cuda_plan *plan, cudaStream_t stream);
-/* With a pointwise bound: exponents and quantizers of frames. */
+/* With a pointwise bound: exponents of frames, and quantizers. */
 void csz_cuda_exponents(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream);
 void csz_cuda_histogram(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                         cudaStream_t stream);
@@ -162,13 +170,21 @@ CSZ_FN uint32_t csz_slot_nwords(csz_type type) {
                            : 4096 / 32 * (12 + 63 + 11) + 64 + 4 * 138 + 4096 / 2 * 5;
 }
 
-/* All that follows prepare, for archives whose frames may be pyramids (compress_packed.cu). */
+/* All that follows prepare and exponents, for archives whose frames may be pyramids (compress_packed.cu), and
+ * the same for pointwise bounds. */
 csz_status csz_cuda_packed_compress(csz_work work, const void *d_data, const csz_cuda_builtins *d_builtins,
                                     const csz_cuda_plan *plan, int nsms, cudaStream_t stream);
+csz_status csz_cuda_packed_compress_pointwise(csz_work work, const void *d_data,
+                                              const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
+                                              int nsms, cudaStream_t stream);
 
-/* Of choose_predictor.cu: costs of sampled tiles, from which the frames' predictors follow; false where a
- * launch fails. */
+/* Their steps; false where a launch fails.  Costs of sampled tiles, from which the frames' predictors follow
+ * (choose_predictor.cu, choose_pointwise.cu), and what follows from those. */
 bool csz_cuda_packed_choose(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
+                            cudaStream_t stream);
+bool csz_cuda_packed_choose_pointwise(const csz_work &work, const void *d_data, const csz_cuda_plan *plan,
+                                      int nsms, cudaStream_t stream);
+bool csz_cuda_packed_settle(const csz_work &work, const csz_cuda_plan *plan, uint32_t is_again,
                             cudaStream_t stream);
 
 /* 1 if every tile's rows start at multiples of 16 bytes. */

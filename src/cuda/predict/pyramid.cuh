@@ -33,6 +33,24 @@ template <typename V> struct pyramid_value;
                                                                                      uint64_t fill) {       \
             return csz_quantizer_make_##NAME(bound, has, fill, 0);                                          \
         }                                                                                                   \
+        /* With a pointwise bound: a value's logarithm in octaves, and back. */                             \
+        typedef typename csz_value<V>::pointwise pointwise;                                                 \
+        static __device__ __forceinline__ V octaves(V v, const pointwise &z) {                              \
+            return csz_pointwise_octaves_##NAME(v, &z);                                                     \
+        }                                                                                                   \
+        static __device__ __forceinline__ V raise(V octaves, const pointwise &z) {                          \
+            return csz_pointwise_value_##NAME(octaves, &z);                                                 \
+        }                                                                                                   \
+        /* Of what lattices hold. */                                                                        \
+        static __device__ __forceinline__ V step_of(const typename csz_value<V>::quantizer &z) {            \
+            return z.step;                                                                                  \
+        }                                                                                                   \
+        static __device__ __forceinline__ V step_of(const pointwise &z) {                                   \
+            return csz_pointwise_step_##NAME(&z);                                                           \
+        }                                                                                                   \
+        static __device__ __forceinline__ bool holds(V v, V r, const pointwise &z) {                        \
+            return csz_pointwise_holds_##NAME(v, r, &z) != 0;                                               \
+        }                                                                                                   \
     };
 CSZ_PYRAMID_VALUE(float, f32)
 CSZ_PYRAMID_VALUE(double, f64)

@@ -10,6 +10,52 @@
 
 #include "cuda/encode/packed/fast.cuh"
 
+/*
+ * The rule by which tiles are quantized in the general form.  Of a value that has a code: what the lattice
+ * holds, and what the field comes back with.
+ */
+template <typename V, typename Z> struct general_rule {
+    typename csz_value<V>::quantizer z;
+    V bound;
+
+    __device__ __forceinline__ explicit general_rule(const packed_tile<V> &tile)
+        : z(tile.quantizer), bound(tile.bound) {}
+    __device__ __forceinline__ bool quantize(V v, V prediction, int32_t *code, V *restored, V *back) const {
+        const bool good = pyramid_quantize(v, prediction, z, bound, code, restored);
+        *back = *restored;
+        return good;
+    }
+    /* Of class none: restored by the coarser lattice. */
+    __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
+        *back = restored;
+        return coarser_is_good(v, restored, z, bound);
+    }
+};
+
+/* With a pointwise bound lattices hold logarithms, in octaves. */
+template <typename V> struct general_rule<V, typename csz_value<V>::pointwise> {
+    typedef csz_value<V> value;
+    typename value::pointwise z;
+    V step, inverse;
+
+    __device__ __forceinline__ explicit general_rule(const packed_tile<V> &tile)
+        : z(lattice_quantizer<typename value::pointwise>(tile)), step(tile.quantizer.step),
+          inverse(tile.quantizer.inverse) {}
+    __device__ __forceinline__ bool quantize(V v, V prediction, int32_t *code, V *restored, V *back) const {
+        const V k = pyramid_round((pyramid_value<V>::octaves(v, z) - prediction) * inverse, code),
+                limit = (V)CSZ_CODE_LIMIT, r = pyramid_value<V>::restore(prediction, k, step);
+        const bool good = (k <= limit) & (k >= -limit) & accepts(v, r, back);
+        *restored = good ? r : prediction;
+        if (!good) *code = 0;
+        return good;
+    }
+    __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
+        *back = pyramid_value<V>::raise(restored, z);
+        return pyramid_value<V>::holds(v, *back, z) && value::to_bits(v) != value::minus_zero() &&
+               !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(*back) == z.fill));
+    }
+};
+
 /* Puts restored values in place: of all classes, with codes 0 where coded is not set.  Has barriers. */
 template <typename V, typename Own>
 CSZ_DEVICE void pyramid_walk(packed_shared<V> &sh, V *values, const Own &own) {
@@ -26,14 +72,13 @@ CSZ_DEVICE void pyramid_walk(packed_shared<V> &sh, V *values, const Own &own) {
  * Codes of a tile of any shape into the exchange, refused elements, restored values into `values`; returns
  * the thread's hash.  Has barriers.
  */
-template <typename V> CSZ_COLD uint32_t general_quantize(packed_shared<V> &sh, V *values) {
+template <typename V, typename Z> CSZ_COLD uint32_t general_quantize(packed_shared<V> &sh, V *values) {
     typedef csz_value<V> value;
     const packed_tile<V> &tile = sh.tile;
     const pyramid_place<V> &p = tile.place;
     const csz_values<V> field(tile.job, tile.claim);
     const uint32_t t = threadIdx.x;
-    const typename value::quantizer z = tile.quantizer;
-    const V bound = tile.bound;
+    const general_rule<V, Z> rule(tile);
     uint32_t *exchange = csz_exchange(sh.predict), hash = 0;
     const uint32_t zeros[16] = {CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED,
                                 CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED,
@@ -48,12 +93,12 @@ template <typename V> CSZ_COLD uint32_t general_quantize(packed_shared<V> &sh, V
     const auto own = [&](uint32_t, uint32_t zz, uint32_t y, uint32_t x, V prediction) {
         const V v = load(zz, y, x);
         int32_t number;
-        V restored;
+        V restored, back;
         const uint32_t code = sh.codes.of(zz, y, x);
-        const bool good = pyramid_quantize(v, prediction, z, bound, &number, &restored);
+        const bool good = rule.quantize(v, prediction, &number, &restored, &back);
         if (!good) element_refuse(sh, zz, y, x);
         if (number) *parked_at(exchange, code) = (uint16_t)(number + 32768);
-        hash += value::fold(value::to_bits(good ? restored : v)) * weight(code);
+        hash += value::fold(value::to_bits(good ? back : v)) * weight(code);
         return restored;
     };
     pyramid_walk(sh, values, own);
@@ -62,10 +107,11 @@ template <typename V> CSZ_COLD uint32_t general_quantize(packed_shared<V> &sh, V
     for (uint32_t i = t; i < n; i += CSZ_TILE_THREADS) {
         const uint32_t row = i / nx, x = 2 * (i - row * nx), hz = row / ny, zz = 2 * hz,
                        y = 2 * (row - hz * ny);
-        const V v = load(zz, y, x), r = values[p.in_tile(zz, y, x)];
-        const bool good = coarser_is_good(v, r, z, bound);
+        const V v = load(zz, y, x);
+        V back;
+        const bool good = rule.accepts(v, values[p.in_tile(zz, y, x)], &back);
         if (!good) element_refuse(sh, zz, y, x);
-        hash += value::fold(value::to_bits(good ? r : v)) * weight(sh.codes.of(zz, y, x));
+        hash += value::fold(value::to_bits(good ? back : v)) * weight(sh.codes.of(zz, y, x));
     }
     return hash;
 }
@@ -116,8 +162,9 @@ template <typename V> CSZ_COLD void fill_store(packed_shared<V> &sh, V *values) 
 }
 
 /* The same by the general form. */
-template <typename V> CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
-    value_hash_add(sh, general_quantize(sh, values));
+template <typename V, typename Z>
+CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
+    value_hash_add(sh, general_quantize<V, Z>(sh, values));
     __syncthreads();
     exceptions_count(sh);
     if (!stores) return;
@@ -194,9 +241,10 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
 
 /*
  * A tile that a pyramid predicts: its codes into the exchange, its exceptions, its hash; with `stores` its
- * restored values into their lattice.  Behind a barrier; has some.
+ * restored values into their lattice.  Behind a barrier; has some.  Z: the quantizer's type; pointwise bounds
+ * have the general form alone.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
     const uint32_t t = threadIdx.x;
     sh.predict.exceptions[t] = 0;
@@ -205,15 +253,17 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
         sh.predict.order = CSZ_ORDER_FULL;
         sh.predict.reference.base = 0;
     }
-    if (pyramid_is_fast<RANK>(sh.tile.place)) {
-        const bool is_quick =
-            !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
-        if (is_quick && quick_tile_quantize<V, RANK>(sh, values, stores)) return;
-        __syncthreads();
-        if (careful_tile_quantize<V, RANK>(sh, values, stores)) return;
+    if constexpr (!csz_is_pointwise<Z>::value) {
+        if (pyramid_is_fast<RANK>(sh.tile.place)) {
+            const bool is_quick =
+                !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
+            if (is_quick && quick_tile_quantize<V, RANK>(sh, values, stores)) return;
+            __syncthreads();
+            if (careful_tile_quantize<V, RANK>(sh, values, stores)) return;
+        }
     }
     __syncthreads();
-    general_tile_quantize(sh, values, stores);
+    general_tile_quantize<V, Z>(sh, values, stores);
 }
 
 template <typename V> CSZ_COLD void exceptions_judge(packed_shared<V> &sh) {
@@ -269,10 +319,10 @@ template <typename V> CSZ_COLD void exceptions_judge(packed_shared<V> &sh) {
  * A tile that Lorenzo predicts: the same, but that nothing is restored; deltas of a class above 0 are left
  * in the region.
  */
-template <typename V, int RANK> CSZ_COLD void lorenzo_tile_quantize(packed_shared<V> &sh) {
+template <typename V, int RANK, typename Z> CSZ_COLD void lorenzo_tile_quantize(packed_shared<V> &sh) {
     const uint32_t t = threadIdx.x;
     if (t == 0) sh.is_raw = sh.nspecial = sh.value_hash = 0;
-    csz_lorenzo_slow_path<V, RANK>(sh.predict, sh.tile.job, sh.tile.claim);
+    csz_lorenzo_slow_path<V, RANK, Z>(sh.predict, sh.tile.job, sh.tile.claim);
     __syncthreads();
     const uint32_t hash = csz_warp_add(sh.predict.hash[t] * csz_unit_weight(t)),
                    nspecial = csz_warp_add((uint32_t)__popc(sh.predict.exceptions[t]));
@@ -283,11 +333,11 @@ template <typename V, int RANK> CSZ_COLD void lorenzo_tile_quantize(packed_share
     __syncthreads();
 }
 
-template <typename V, int RANK> CSZ_DEVICE void packed_quantize(packed_shared<V> &sh, V *values) {
+template <typename V, int RANK, typename Z> CSZ_DEVICE void packed_quantize(packed_shared<V> &sh, V *values) {
     if (sh.tile.is_lorenzo)
-        lorenzo_tile_quantize<V, RANK>(sh);
+        lorenzo_tile_quantize<V, RANK, Z>(sh);
     else
-        pyramid_tile_quantize<V, RANK>(sh, values, false);
+        pyramid_tile_quantize<V, RANK, Z>(sh, values, false);
 }
 
 /*

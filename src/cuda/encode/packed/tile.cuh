@@ -145,11 +145,28 @@ CSZ_DEVICE typename csz_value<V>::quantizer level_quantizer(double bound,
     return z;
 }
 
+/* With a pointwise bound: quantizers of a frame's lattices. */
+template <typename V>
+CSZ_DEVICE const typename csz_value<V>::pointwise *lattices_pointwise(const packed_job<V> &job,
+                                                                      uint32_t frame, int tuning) {
+    const csz_packed_work &w = job.work.packed;
+    const bool is_even = tuning >= 0 && tuning & CSZ_TUNING_EVEN;
+    return job.tile.pointwise + frame * csz_pointwise_sets(&w) + (is_even ? w.nlevels : 0);
+}
+
+/* The quantizer of the tile's lattice. */
+template <typename Z, typename V> CSZ_DEVICE const Z &lattice_quantizer(const packed_tile<V> &tile) {
+    if constexpr (csz_is_pointwise<Z>::value)
+        return *csz_quantizer_of<Z>(tile.job, tile.claim);
+    else
+        return tile.quantizer;
+}
+
 /*
  * By all threads, behind a barrier: the frame of the tiles to come.  Ends with a barrier; returns whether it
- * is another one than before.
+ * is another one than before.  Z: the quantizer's type.
  */
-template <typename V>
+template <typename V, typename Z>
 CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &job, uint32_t number) {
     const bool is_new = sh.frame.number != number;
     __syncthreads();
@@ -175,6 +192,8 @@ CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &jo
     if (threadIdx.x == 0) {
         sh.tile.job = job.tile;
         sh.tile.job.quantizer = &sh.tile.quantizer;
+        if constexpr (csz_is_pointwise<Z>::value)
+            sh.tile.job.pointwise = lattices_pointwise(job, number, f.tuning);
         sh.tile.bound = field.bound;
     }
     __syncthreads();
@@ -204,7 +223,7 @@ CSZ_COLD void packed_tile_set(packed_shared<V> &sh, const packed_job<V> &job, ui
     c.inside = 1;
     c.field = 0; /* the quantizer is the tile's own */
     c.tile = tile;
-    c.frame = f.number;
+    c.frame = (uint32_t)level; /* and its job's pointwise ones are of lattices */
     c.first = f.first;
     c.ntiles = f.ntiles;
     c.index = f.first + tile;
@@ -225,5 +244,13 @@ CSZ_COLD void packed_tile_set(packed_shared<V> &sh, const packed_job<V> &job, ui
     t->place.coarser_row = above[2];
     t->place.coarser_plane = above[1] * above[2];
 }
+
+/* Calls f<V, RANK, Z> for the plan's type and rank; Z: the type's KIND, quantizer or pointwise. */
+#define CSZ_PACKED_DISPATCH(plan, f, KIND, ...)                                             \
+    ((plan)->type == CSZ_F32                                                                \
+         ? ((plan)->geometry.rank == 2 ? f<float, 2, csz_value<float>::KIND>(__VA_ARGS__)   \
+                                       : f<float, 3, csz_value<float>::KIND>(__VA_ARGS__))  \
+         : ((plan)->geometry.rank == 2 ? f<double, 2, csz_value<double>::KIND>(__VA_ARGS__) \
+                                       : f<double, 3, csz_value<double>::KIND>(__VA_ARGS__)))
 
 #endif

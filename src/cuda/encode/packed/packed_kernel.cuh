@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packed_kernel.cuh: the kernels that compress into archives whose frames may be pyramids, and the order of
+ * their launches (docs/cuda.md).  After range and prepare: frames are chosen for (choose_kernel.cuh),
+ * restored lattices made, from the coarsest to lattice 1, and sampled tiles counted in one launch; then books
+ * are made, and all tiles coded and placed in one launch, in the archive's order.  Where a pyramid has turned
+ * out larger than raw values may be, or gives way to Lorenzo (csz_rival_wins), all but the lattices is done
+ * again with that frame predicted by Lorenzo.  Z: the quantizer's type, of absolute bounds or of pointwise
+ * ones.
+ */
+#ifndef CSZ_CUDA_ENCODE_PACKED_KERNEL_CUH
+#define CSZ_CUDA_ENCODE_PACKED_KERNEL_CUH
+
+#include "cuda/encode/packed/place.cuh"
+#include "cuda/plan/count.cuh"
+
+enum { PACKED_THREADS = CSZ_TILE_THREADS };
+
+/* Dynamic shared memory: extra_nbytes, then S. */
+template <typename S> CSZ_DEVICE S &shared_behind(uint32_t extra_nbytes) {
+    CSZ_DYNAMIC_SHARED(uint4, first);
+    return *(S *)((char *)&first + extra_nbytes);
+}
+
+/* ---- lattices and counts ---- */
+
+template <typename V> struct levels_shared : packed_shared<V> {
+    uint4 count[FRAME_BINS / 4]; /* symbols of a sample */
+    uint32_t claimed;
+    uint32_t rehearses; /* see levels_kernel */
+};
+
+/*
+ * What Lorenzo restores of a coarsest tile, exceptions and padding continuing their neighbours; with a
+ * pointwise bound logarithms, in octaves.
+ */
+template <typename V, int RANK, typename Z> CSZ_COLD void coarsest_restore(packed_shared<V> &sh) {
+    typedef csz_value<V> value;
+    typedef typename value::quantum quantum;
+    const packed_tile<V> &tile = sh.tile;
+    const csz_values<V> field(tile.job, tile.claim);
+    const pyramid_place<V> &p = tile.place;
+    quantum *q = (quantum *)sh.predict.region;
+    uint32_t hash;
+    const Z &quantizer = lattice_quantizer<Z>(tile);
+    const uint32_t in_field = csz_slow_load<V, RANK>(q, tile.job, field, false),
+                   has = csz_slow_round<V, RANK>(q, quantizer, in_field, &hash);
+    if (__syncthreads_or(has != ~0u) && __syncthreads_or(has != 0)) {
+        csz_slow_fill<V, RANK>(q, sh.predict.scratch, has, field.lx, field.ly);
+    }
+    __syncthreads();
+    for (uint32_t e = threadIdx.x; e < CSZ_TILE_N; e += PACKED_THREADS) {
+        const uint32_t x = e & ((1u << field.lx) - 1), y = (e >> field.lx) & ((1u << field.ly) - 1),
+                       z = e >> (field.lx + field.ly);
+        if (x < p.extent[2] && y < p.extent[1] && z < p.extent[0])
+            tile.restored[((uint64_t)z * p.n[1] + y) * p.n[2] + x] =
+                value::restore(q[e], pyramid_value<V>::step_of(quantizer));
+    }
+}
+
+/*
+ * Tiles of all lattices above the field, or none: those of lattice l end with end[l], a frame has
+ * per_frame[l] at most.  Then samples, nsamples of each frame.
+ */
+struct levels_plan {
+    uint32_t end[CSZ_LEVELS_MAX], per_frame[CSZ_LEVELS_MAX], nsamples, all;
+};
+
+/* Symbols of the sampled tile, whose codes are made.  Behind a barrier; has some. */
+template <typename V> CSZ_COLD void sample_count(levels_shared<V> &shared, const packed_job<V> &job) {
+    levels_shared<V> &sh = csz_in_shared(shared);
+    uint32_t books = 0;
+    if (sh.predict.klass && !sh.predict.is_fill) {
+        books = count_wide<V>(sh, job.tile.workflow);
+    } else if (!sh.predict.is_fill && !sh.is_raw) {
+        uint32_t w[16];
+        const csz_codes codes = packed_codes(sh, w);
+        books = count_narrow<V>(sh, w, codes, job.tile.workflow);
+    }
+    __syncthreads();
+    if (books) frame_flush((uint32_t *)sh.count, books, &job.work.sample[sh.frame.number]);
+}
+
+/*
+ * Restored values of all lattices above the field, the coarsest first, then symbols of sampled tiles.  A tile
+ * waits for the coarser lattice of its frame.  Tiles are claimed in order, so those that it waits for are
+ * being worked on or done.
+ *
+ * A block whose first tile has to wait makes it once from other values meanwhile, so that its instructions
+ * have been fetched when it counts.
+ */
+template <typename V, int RANK, typename Z>
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
+    levels_kernel(const __grid_constant__ packed_job<V> job, const __grid_constant__ levels_plan plan) {
+    levels_shared<V> &sh = shared_behind<levels_shared<V>>(job.extra_nbytes);
+    V *values = packed_values<V>(sh, job.extra_nbytes);
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t t = threadIdx.x, nlattices = plan.end[1];
+    if (job.is_again && !__ldcg(w.redo)) return;
+    packed_begin<V>(sh, job);
+    for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
+    if (t == 0) {
+        sh.claimed = csz_take_number(w.claimed);
+        sh.rehearses = 1;
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (;;) {
+        const uint32_t i = sh.claimed;
+        if (i >= plan.all) break;
+        const bool is_sample = i >= nlattices;
+        int level = is_sample ? 0 : w.nlevels - 1;
+        while (!is_sample && i >= plan.end[level]) level--;
+        const uint32_t before = is_sample               ? nlattices
+                                : level + 1 < w.nlevels ? plan.end[level + 1]
+                                                        : 0,
+                       per_frame = is_sample ? plan.nsamples : plan.per_frame[level],
+                       frame = (i - before) / per_frame, k = i - before - frame * per_frame;
+        packed_frame_enter<V, Z>(sh, job, frame);
+        const packed_frame &f = sh.frame;
+        if (t == 0) sh.claimed = csz_take_number(w.claimed);
+        const bool is_here =
+            is_sample ? k < csz_sample_count(f.ntiles)
+                      : f.tuning >= 0 && level < f.shape.nlevels &&
+                            k < f.shape.grid[level][0] * f.shape.grid[level][1] * f.shape.grid[level][2];
+        const uint32_t tile = is_sample ? csz_sample_tile(k, f.ntiles) : f.shape.first[level] + k;
+        if (is_here && t == 0) {
+            packed_tile_set<V>(sh, job, tile);
+            /* as many tiles have the coarser lattices */
+            sh.rehearses = sh.rehearses && !sh.tile.is_lorenzo &&
+                           csz_load_acquire(&w.restored[frame]) < f.shape.first[sh.tile.level];
+            if (sh.rehearses) { /* the field's first row in place of the coarser lattice */
+                sh.tile.place.coarser = job.tile.data + f.origin;
+                sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
+            }
+        }
+        __syncthreads();
+        if (!is_here) continue;
+#pragma unroll 1
+        for (bool counts = !sh.rehearses;; counts = true) {
+            if (counts && t == 0 && !sh.tile.is_lorenzo)
+                csz_await(&w.restored[frame], f.shape.first[sh.tile.level]);
+            __syncthreads();
+            if (!sh.tile.is_lorenzo)
+                pyramid_tile_quantize<V, RANK, Z>(sh, values, counts && !is_sample);
+            else if (is_sample)
+                lorenzo_tile_quantize<V, RANK, Z>(sh);
+            else
+                coarsest_restore<V, RANK, Z>(sh);
+            if (csz_agreed(counts)) break;
+            __syncthreads();
+            if (t == 0) {
+                sh.rehearses = sh.is_doubtful = 0;
+                packed_tile_set<V>(sh, job, tile);
+            }
+            __syncthreads();
+        }
+        if (is_sample) sample_count(sh, job);
+        __syncthreads();
+        if (t == 0 && !is_sample) csz_add_release(&w.restored[frame], 1);
+    }
+}
+
+/* ---- records ---- */
+
+template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &sh, const packed_job<V> &job) {
+    const uint32_t(*table)[CSZ_SYMBOLS_MAX] = job.work.table[sh.frame.number];
+    for (int book = 0; book < CSZ_BOOK_RV; book++) {
+        for (uint32_t i = threadIdx.x; i < csz_book_size(book); i += PACKED_THREADS)
+            packed_books()[csz_book_at(book) + i] = __ldcg(&table[book][i]);
+    }
+    for (uint32_t i = threadIdx.x; i < CSZ_WIDE_N; i += PACKED_THREADS)
+        sh.run_values[i] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][i]) & 31u);
+    sh.run_lengths[threadIdx.x] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][threadIdx.x]) & 31u);
+}
+
+/*
+ * Tiles are claimed in order, so that those before a claimed one are being worked on or done, and it is safe
+ * to wait for them.  The launch that makes records of coarsest lattices overlaps the one of all others, which
+ * waits for it where it needs one of them.
+ */
+template <typename V, int RANK, typename Z>
+static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
+    packed_encode_kernel(const __grid_constant__ packed_job<V> job) {
+    packed_encode_shared<V> &sh =
+        shared_behind<packed_encode_shared<V>>(PACKED_BOOKS_NBYTES + job.extra_nbytes);
+    V *values = packed_values<V>(sh, job.extra_nbytes);
+    uint32_t *stage = (uint32_t *)values;
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes,
+                   ntiles = __ldcg(&w.first[nframes]);
+    if (job.in_slots) csz_next_may_start();
+    if (job.is_again && !__ldcg(w.redo)) {
+        if (!job.in_slots) csz_previous_wait();
+        return;
+    }
+    packed_begin<V>(sh, job);
+    uint32_t frame = 0, frame_end = __ldcg(&w.first[1]); /* index of the next one's first tile */
+    uint32_t ndone = 0, hash = 0; /* records of the frame that the block is in, and their values' hash */
+    waiting_line line = {0, 0, 0, 0, 0};
+    const auto leave = [&] {
+        if (!ndone) return;
+        waiting_end(sh, job, &line);
+        packed_frame_leave(sh, job, ndone, hash);
+        ndone = hash = 0;
+    };
+    if (t == 0) {
+        sh.made_for = ~0u;
+        if (!job.in_slots) sh.claimed = csz_take_number(&job.work.counters[0]);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t turn = blockIdx.x;; turn += gridDim.x) {
+        if (job.in_slots) {
+            frame = turn;
+            if (frame >= nframes) break;
+        } else {
+            if (sh.claimed >= ntiles) break;
+            while (sh.claimed >= frame_end) frame_end = __ldcg(&w.first[++frame + 1]);
+        }
+        if (sh.frame.number != frame) {
+            leave();
+            packed_frame_enter<V, Z>(sh, job, frame);
+            if (t == 0) {
+                sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+                sh.has_start = 0;
+            }
+            books_fetch(sh, job);
+        }
+        const uint32_t tile = job.in_slots ? 0 : sh.claimed - sh.frame.first;
+        const bool has_slot = sh.frame.tuning >= 0 && tile == 0;
+        if (t == 0 && sh.made_for != sh.frame.first + tile) tile_begin(sh, job, sh.frame.first + tile);
+        __syncthreads();
+        if (job.in_slots && !has_slot) continue;
+        const bool from_slot = has_slot && !job.in_slots;
+        const uint32_t *record = stage;
+        uint32_t words, next = 0; /* the next tile's index, which thread 32 asks for in time */
+        if (!job.in_slots && t == 32) next = csz_take_number(&job.work.counters[0]);
+        if (from_slot) {
+            csz_previous_wait();
+            record = w.slots + (size_t)frame * w.slot_nwords;
+            words = __ldcg(&w.slot_words[frame]);
+        } else {
+            packed_quantize<V, RANK, Z>(sh, values);
+            words = packed_record<V, RANK>(sh, &job.work.table[frame][0][0], job.tile.workflow, stage);
+        }
+        if (!job.in_slots) {
+            if (t == 32) sh.claimed = next;
+            if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
+            packed_place(sh, job, record, words, from_slot, &line);
+            ndone++;
+        } else {
+            __syncthreads();
+            for (uint32_t i = t; i < words; i += PACKED_THREADS)
+                w.slots[(size_t)frame * w.slot_nwords + i] = stage[i];
+            if (t == 0) {
+                w.slot_words[frame] = words;
+                atomicAdd(&job.work.frame_sums[frame].hash, sh.value_hash * sh.tile.claim.weight);
+            }
+        }
+        __syncthreads();
+    }
+    leave();
+    if (!job.in_slots) csz_previous_wait();
+}
+
+/* ---- launches ---- */
+
+/*
+ * Shared memory before S, so that there is room for a tile's values, and for records of so many words, up to
+ * the exchange.
+ */
+template <typename V> static uint32_t extra_for(const csz_geometry *g, uint32_t record_nwords) {
+    const size_t tile = packed_values_nbytes<V>(g), record = ((size_t)record_nwords + 4) * 4,
+                 most = tile > record ? tile : record,
+                 there = (CSZ_TILE_N * csz_value<V>::words - CSZ_EXCHANGE_WORDS) * sizeof(uint32_t);
+    return most > there ? (uint32_t)((most - there + 127) / 128 * 128) : 0;
+}
+
+/*
+ * Words of the longest record of a tile that is not the coarsest: codes of 25 bits, in runs of 36; where
+ * they are more than a quarter, exceptions make it raw.
+ */
+template <typename V> static uint32_t record_most(int workflow) {
+    const uint32_t bits = workflow == CSZ_WORKFLOW_RLE_VLE ? 36 : 25,
+                   raw = 1 + CSZ_TILE_N * csz_value<V>::words,
+                   most = CSZ_TILE_N / 32 * bits + 64 + 4 * 138 +
+                          NEAR_EXCEPTIONS / 2 * (1 + 2 * csz_value<V>::words);
+    return most > raw ? most : raw;
+}
+
+template <typename K, typename... A>
+static bool packed_launch(K kernel, uint64_t n, uint32_t at_once, uint32_t chained, size_t nbytes,
+                          cudaStream_t stream, const A &...arguments) {
+    return csz_shared_allow(kernel, nbytes) &&
+           csz_launch_next(kernel, (uint32_t)(n < at_once ? n : at_once), PACKED_THREADS, nbytes,
+                           (int)chained, stream, arguments...);
+}
+
+template <typename V, int RANK, typename Z>
+static bool packed_compress_as(const csz_work &of_call, const void *d_data,
+                               const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, int nsms,
+                               cudaStream_t stream) {
+    const uint32_t chained = of_call.chained;
+    csz_work work = of_call;
+    work.chained = 0; /* of the launches here, one alone is */
+    const csz_geometry *g = &plan->geometry;
+    const uint64_t nframes = (uint64_t)work.nfields * work.nframes;
+    packed_job<V> job;
+    job.tile = csz_job_make<V>(work, d_data, plan);
+    job.work = work;
+    job.first_frame = plan->first_frame;
+    job.header_nwords = plan->header_nbytes / 4;
+    job.in_slots = job.is_again = 0;
+    const uint32_t at_once = (uint32_t)nsms * (sizeof(V) == 4 ? 5 : 3);
+    const uint32_t tile_extra = extra_for<V>(g, 0),
+                   record_extra = extra_for<V>(g, record_most<V>((int)plan->workflow)),
+                   slot_extra = extra_for<V>(g, work.packed.slot_nwords);
+    csz_pyramid largest;
+    uint64_t n[3];
+    for (int i = 0; i < 3; i++) n[i] = csz_frame_extent(g, i, 0);
+    csz_pyramid_make(&largest, n, g->log2_t);
+    levels_plan levels = {};
+    if (plan->workflow != CSZ_WORKFLOW_RLE)
+        levels.nsamples = csz_sample_count(largest.ntiles) > csz_sample_count((uint32_t)g->ntiles)
+                              ? csz_sample_count(largest.ntiles)
+                              : csz_sample_count((uint32_t)g->ntiles);
+    uint64_t end = 0;
+    for (int l = work.packed.nlevels - 1; l > 0; l--) {
+        const uint64_t *grid = largest.grid[l], per_frame = grid[0] * grid[1] * grid[2];
+        end += nframes * per_frame;
+        levels.per_frame[l] = (uint32_t)per_frame;
+        levels.end[l] = (uint32_t)end;
+    }
+    const uint64_t nsamples = nframes * levels.nsamples;
+    if (end + nsamples > 0xFFFFFFFFu - at_once) return false; /* claims have 32 bits */
+    bool good = csz_is_pointwise<Z>::value
+                    ? csz_cuda_packed_choose_pointwise(work, d_data, plan, nsms, stream)
+                    : csz_cuda_packed_choose(work, d_data, plan, nsms, stream);
+    for (uint32_t round = 0; round < 2 && good; round++) {
+        job.is_again = round;
+        good = csz_cuda_packed_settle(work, plan, round, stream);
+        job.extra_nbytes = tile_extra;
+        if (round) memset(levels.end, 0, sizeof levels.end); /* the lattices are made */
+        levels.all = levels.end[1] + (uint32_t)nsamples;
+        if (good && levels.all)
+            good = packed_launch(levels_kernel<V, RANK, Z>, levels.all, at_once, 0,
+                                 tile_extra + sizeof(levels_shared<V>), stream, job, levels);
+        if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);
+        job.in_slots = 1;
+        job.extra_nbytes = slot_extra;
+        if (good)
+            good = packed_launch(packed_encode_kernel<V, RANK, Z>, nframes, at_once, 0,
+                                 PACKED_BOOKS_NBYTES + slot_extra + sizeof(packed_encode_shared<V>), stream,
+                                 job);
+        job.in_slots = 0;
+        job.extra_nbytes = record_extra;
+        if (good)
+            good = packed_launch(packed_encode_kernel<V, RANK, Z>, nframes * largest.ntiles, at_once, chained,
+                                 PACKED_BOOKS_NBYTES + record_extra + sizeof(packed_encode_shared<V>), stream,
+                                 job);
+    }
+    return good;
+}
+
+#endif
