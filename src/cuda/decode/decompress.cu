@@ -52,6 +52,7 @@ static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, u
         call->max_tiles = largest.ntiles;
         call->max_groups = (largest.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
         call->lattices_n = csz_lattices_room(g, &call->frames, largest.nlevels);
+        call->nlevels = csz_frames_nlevels(g, &call->frames, 0);
         call->level = plan->level;
         const int smallest = csz_frames_nlevels(g, &call->frames, 1);
         call->last_level = plan->level < smallest ? plan->level : smallest - 1;
@@ -73,7 +74,8 @@ static workspace_parts workspace_of(const decode_call *call) {
     p.tables = part_after(&at, (size_t)call->njobs * TABLE_N * sizeof(uint16_t));
     p.offsets = part_after(&at, (size_t)call->njobs * (call->max_tiles + 1) * sizeof(uint32_t));
     p.claims = part_after(&at, call->is_packed ? 0 : (size_t)call->njobs * call->max_tiles * sizeof(uint4));
-    p.pointwise = part_after(&at, call->njobs * sizeof(csz_pointwise_f64));
+    p.pointwise = part_after(&at, (size_t)call->njobs * (call->is_packed ? (uint32_t)call->nlevels : 1) *
+                                      sizeof(csz_pointwise_f64));
     p.group_sum = part_after(&at, (size_t)call->njobs * call->max_groups * sizeof(uint64_t));
     p.slow = part_after(&at, call->is_packed ? 0 : (size_t)call->njobs * call->max_tiles * sizeof(uint2));
     p.lattices = part_after(&at, call->nfields * (size_t)call->lattices_n * (call->is_f64 ? 8 : 4));
@@ -290,7 +292,6 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     if (g->nelements == 0) {
         csz_cuda_empty_launch(&call, stream);
     } else if (call.is_packed) {
-        call.nlevels = csz_frames_nlevels(g, &call.frames, 0);
         good = csz_cuda_packed_launch(&call, limits.nsms, (size_t)limits.shared_nbytes, stream);
     } else if (call.is_exact) {
         groups_limit(&call, &limits);

@@ -189,7 +189,8 @@ typedef struct decode_call {
     uint16_t *tables;  /* TABLE_N a job */
     uint32_t *offsets; /* max_tiles + 1 a job: where each record begins, in payload words */
     uint4 *claims; /* max_tiles a job, in the order of decoding: the record's first word, its end, 0, tile */
-    csz_pointwise_f64 *pointwise;  /* one a job, of the field's type */
+    /* of the field's type: one a job, or, where it may be a pyramid, nlevels, its lattices' */
+    csz_pointwise_f64 *pointwise;
     unsigned long long *group_sum; /* max_groups a job */
     uint2 *slow;                   /* (job, tile of the part) left to the general kernel */
     uint32_t one_round; /* the call is a single round of tiles (one_round.cuh), max_ngroups of a block */
@@ -382,6 +383,9 @@ CSZ_DEVICE void fault(const decode_job *job, uint32_t bits) { atomicOr(job->faul
  * decode/packed/decompress_packed.cu: all launches. */
 extern "C" int csz_cuda_packed_tables_launch(const decode_call *call, void *stream);
 extern "C" int csz_cuda_packed_launch(decode_call *call, int nsms, size_t shared_nbytes, void *stream);
+/* Of decode/decompress_packed_pointwise.cu: the kernel that decodes, with pointwise bounds. */
+extern "C" int csz_cuda_packed_pointwise_launch(decode_call *call, int nsms, size_t shared_nbytes,
+                                                void *stream);
 
 /* All launches for exact archives, of decompress_exact.cu, and for pointwise bounds, of
  * decompress_pointwise.cu.

@@ -169,6 +169,23 @@ static __device__ void packed_job_fill(decode_job *job, const decode_call *call,
     job->tuning = f->tuning;
 }
 
+/* By all threads: quantizers of a job's lattices; of a frame that is refused anything. */
+static __device__ void lattices_pointwise_make(const decode_call *call, const archive_view *v,
+                                               uint32_t job_number, const frame_parts *f) {
+    const int level = (int)threadIdx.x, stored = f->sound ? frame_exponent(f->head + 9) : 0,
+              exponent = csz_pointwise_exponent_holds(stored, (int)call->is_f64) ? stored : 0;
+    if (level >= call->nlevels) return;
+    const uint32_t at = job_number * (uint32_t)call->nlevels + threadIdx.x;
+    const double bound =
+        csz_level_bound(v->bound_abs, f->is_pyramid ? (int)f->tuning : (int)CSZ_TUNING_EVEN, level);
+    if (call->is_f64)
+        call->pointwise[at] = csz_pointwise_make_f64(bound, exponent, v->bound, v->floor, 0, 0);
+    else
+        ((csz_pointwise_f32 *)call->pointwise)[at] =
+            csz_pointwise_make_f32(bound, exponent, v->bound, v->floor, 0, 0);
+}
+static_assert((int)CSZ_LEVELS_MAX <= (int)THREADS, "a thread makes a quantizer");
+
 static __global__ void __launch_bounds__(THREADS)
     packed_tables_kernel(const __grid_constant__ decode_call call) {
     __shared__ union {
@@ -196,6 +213,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (number == 0 && threadIdx.x == 0) call.counters->n_done = call.counters->n_claimed = 0;
         if (number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
         if (threadIdx.x == 0) packed_job_fill(call.jobs + number, &call, &view, number, &frame, &f);
+        if (call.is_pointwise) lattices_pointwise_make(&call, &view, number, &f);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
         __syncthreads();

@@ -12,9 +12,10 @@
 
 /*
  * Any tile, shared->tile[slot]; returns the thread's part of the job's checksum of values.  Behind a barrier,
- * while the reader waits.
+ * while the reader waits.  Z: the quantizer's type.  With a pointwise bound lattices hold logarithms, in
+ * octaves.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in, uint32_t slot, V *of_tile,
                                   csz_team team, uint32_t *wrong) {
     packed_shared<V> *shared = &csz_in_shared(*in);
@@ -29,6 +30,9 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     const pyramid_place<V> &place = t->place;
     pyramid_codes_of(&shared->codes, RANK, g->log2_t, place.extent, team);
     A *acc = shared->general.acc;
+    const Z *quantizers = (const Z *)call->pointwise; /* of lattices, where the bound is pointwise */
+    Z z;
+    if constexpr (csz_is_pointwise<Z>::value) z = quantizers[t->number * (uint32_t)call->nlevels + t->level];
     sparse_stream sparse;
     const bool is_sparse = nwords && (record[0] & 15) == CSZ_MODE_SPARSE,
                is_exact = nwords && (record[0] & 15) == CSZ_MODE_EXACT;
@@ -57,8 +61,8 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     /* whole tiles in the fast form, from codes in chunks, which take the place of those by element */
     typename fast_tile<V, RANK>::shared &fast = *(typename fast_tile<V, RANK>::shared *)values;
     const bool has_lanes = lanes_are_narrow(view) && lanes_are_inside(&t->job, t->offset + nwords),
-               may_be_fast = !t->is_lorenzo && pyramid_is_fast<RANK>(place) && !has_values &&
-                             (is_sparse || !has_codes || has_lanes) && sound;
+               may_be_fast = !csz_is_pointwise<Z>::value && !t->is_lorenzo && pyramid_is_fast<RANK>(place) &&
+                             !has_values && (is_sparse || !has_codes || has_lanes) && sound;
     /* of a record with lanes into chunks, by the first warp */
     const auto lanes_fill = [&](uint4 *to) {
         return r < 32 ? lanes_read_anywhere<V>(view, record, nwords, tables, to, r) : 1;
@@ -135,14 +139,30 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
         }
     }
     team.meet();
-    /* Of an element before masks and exceptions. */
-    const auto restored = [&](uint32_t e, element_place p) {
-        if (!t->is_lorenzo) return values[place.in_tile(p.z, p.y, p.x)];
-        if (has_values) return (V)0;
+    /* Of a tile that Lorenzo predicts. */
+    const auto quantum = [&](uint32_t e) {
         int64_t q = is_constant ? 0 : (int64_t)acc[wide_place(e)];
         if (view.klass == 0) q = (int16_t)q;
         if (view.klass == 1) q = (int32_t)q;
-        return traits::restore((typename traits::quantum)((uint64_t)view.base + (uint64_t)q), t->step);
+        return (typename traits::quantum)((uint64_t)view.base + (uint64_t)q);
+    };
+    /* What the lattice holds of an element. */
+    const auto restored = [&](uint32_t e, element_place p) {
+        if (!t->is_lorenzo) return values[place.in_tile(p.z, p.y, p.x)];
+        if (has_values) return (V)0;
+        if constexpr (csz_is_pointwise<Z>::value)
+            return traits::restore(quantum(e), pyramid_value<V>::step_of(z));
+        else
+            return traits::restore(quantum(e), t->step);
+    };
+    /* Its value before masks and exceptions. */
+    const auto value_of = [&](uint32_t e, element_place p) {
+        if constexpr (!csz_is_pointwise<Z>::value)
+            return restored(e, p);
+        else if (t->is_lorenzo && !has_values)
+            return traits::restore(quantum(e), z);
+        else
+            return pyramid_value<V>::raise(restored(e, p), z);
     };
     const auto weight = [&](uint32_t e, element_place p) {
         const uint32_t code = t->is_lorenzo ? csz_element_code(g->rank, e) : shared->codes.of(p.z, p.y, p.x);
@@ -158,6 +178,9 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
         if (t->restored)
             t->restored[((uint64_t)(place.at[0] + p.z) * place.n[1] + place.at[1] + p.y) * place.n[2] +
                         place.at[2] + p.x] = value;
+        if constexpr (csz_is_pointwise<Z>::value) {
+            if (!has_values) value = value_of(e, p);
+        }
         if (is_raw) {
             value = traits::load(record + 1 +
                                  ((p.z * place.extent[1] + p.y) * place.extent[2] + p.x) * traits::words);
@@ -196,7 +219,7 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
             for (uint32_t m = 0; m < masks.n; m++)
                 *wrong |= shared->general.masked[m][code >> 5] >> (code & 31) & 1;
             const V value = traits::load(record + nwords - (n - i) * traits::words);
-            hash += (csz_value_term(value) - csz_value_term(restored(e, p))) * weight(e, p);
+            hash += (csz_value_term(value) - csz_value_term(value_of(e, p))) * weight(e, p);
             V *to = t->is_wanted ? packed_target(call, t, p) : NULL;
             if (to) *to = value;
         }
