@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/bound.h"
+#include "core/pointwise.h"
 #include "cpu/frame.h"
 
 enum { SLACK_NBYTES = 4096 };
@@ -25,7 +26,10 @@ uint64_t host_compress(uint8_t *out, csz_header *h, csz_predictor predictor, con
     double min = 0, max = 0;
     const int any = csz_cpu_range(&scratch.team, data, h->geometry.nelements, h->field.type, h->has_fill,
                                   h->fill_bits, 1, &min, &max);
-    h->bound_abs = csz_bound_resolve((int)h->bound_mode, h->bound, any, min, max);
+    h->bound_abs =
+        h->bound_mode == CSZ_BOUND_PWR
+            ? csz_pointwise_resolve(h->bound, h->field.type == CSZ_F64, h->predictor == CSZ_PREDICTOR_LORENZO)
+            : csz_bound_resolve((int)h->bound_mode, h->bound, any, min, max);
     const uint64_t nframes = h->geometry.nframes, most = host_archive_room(h) - csz_footer_nbytes(nframes);
     csz_header_write(out, h);
     uint64_t at = h->nbytes;

@@ -45,6 +45,7 @@ enum kind {
     FAR,
     STEPS,
     HALF,
+    STEEP,
     NKINDS
 };
 
@@ -82,21 +83,30 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double scale) {
     case FAR: return 1e5 + wave;
     case STEPS: return std::floor(4 * wave) * 0.25;
     case HALF: return x < 0.5 * (double)n[2] ? wave : 1e6 * noise;
+    case STEEP: { /* many octaves, both signs, zeros and what is too small for a normal number */
+        const double c = uniform();
+        return c < 0.005   ? 0
+               : c < 0.01  ? -0.0
+               : c < 0.015 ? 1e-41
+               : c < 0.017 ? 1e-310
+                           : wave * std::exp(30 * wave);
+    }
     default: return 0;
     }
 }
 
 static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, double bound,
                  csz_bound_mode mode, csz_predictor predictor, csz_workflow workflow, int small_frames,
-                 int unsigned_zeros = 0) {
+                 int unsigned_zeros = 0, double floor = 0) {
     made m;
     static const char *const names[] = {"smooth", "waves", "noise", "rough", "jumps", "specials", "filled",
-                                        "masked", "zeros", "bits",  "far",   "steps", "half"};
+                                        "masked", "zeros", "bits",  "far",   "steps", "half",     "steep"};
     m.label = std::string(names[kind]) + (type == CSZ_F32 ? " f32" : " f64");
     for (uint64_t d : dims) m.label += " " + std::to_string(d);
     m.label += " bound " + std::to_string(bound) + " predictor " + std::to_string((int)predictor) +
                " workflow " + std::to_string((int)workflow) + (small_frames ? " small frames" : "") +
-               (unsigned_zeros ? " unsigned zeros" : "");
+               (unsigned_zeros ? " unsigned zeros" : "") +
+               (mode == CSZ_BOUND_PWR ? " pointwise, floor " + std::to_string(floor) : "");
     csz_options_init(&m.o);
     m.o.bound = bound;
     m.o.bound_mode = mode;
@@ -117,6 +127,7 @@ static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, dou
     m.h.workflow = workflow;
     m.h.predictor = predictor;
     m.h.unsigned_zeros = unsigned_zeros;
+    m.h.floor = floor;
     m.h.has_fill = m.o.has_fill;
     m.h.fill_bits = m.o.has_fill ? csz_fill_bits(type, m.o.fill) : 0;
     if (csz_geometry_for(&m.h.geometry, &m.h.field, &m.h.predictor)) abort();
@@ -169,6 +180,9 @@ static emulated decode(const std::vector<uint8_t> &archive, const csz_header &h,
     plan.bound_abs = h.bound_abs;
     plan.header_nbytes = h.nbytes;
     plan.archive_nbytes = archive.size();
+    plan.bound = h.bound;
+    plan.floor = h.floor;
+    plan.is_pointwise = h.bound_mode == CSZ_BOUND_PWR;
     plan.is_packed = h.predictor != CSZ_PREDICTOR_LORENZO;
     plan.level = level;
     size_t n = h.field.type == CSZ_F32 ? 4 : 8;
@@ -277,7 +291,10 @@ static void check_encoding(const made &m) {
     plan.has_fill = h.has_fill;
     plan.fill = h.fill_bits;
     plan.unsigned_zeros = h.unsigned_zeros;
-    h.bound_abs = h.bound_mode == CSZ_BOUND_ABS ? h.bound : 0;
+    plan.floor = h.floor;
+    plan.is_resolved = h.bound_mode == CSZ_BOUND_PWR;
+    plan.bound_abs = plan.is_resolved ? h.bound_abs : 0;
+    h.bound_abs = h.bound_mode == CSZ_BOUND_ABS ? h.bound : plan.bound_abs;
     csz_header_write((uint8_t *)plan.header, &h);
     plan.header_nbytes = h.nbytes;
     const size_t workspace_nbytes = csz_cuda_compress_workspace_nbytes(&plan),
@@ -308,7 +325,7 @@ static void check_encoding(const made &m) {
     free(d_workspace);
 }
 
-static void check_random() {
+static void check_random(bool is_pointwise) {
     std::vector<uint64_t> dims;
     const uint32_t shape = below(8);
     if (shape < 3)
@@ -322,12 +339,15 @@ static void check_random() {
     else
         dims = {1 + below(1000), 1 + below(4)};
     const csz_type type = below(2) ? CSZ_F32 : CSZ_F64;
-    const double bounds[] = {1e-2, 1e-3, 1e-4, 1e-6, 0.3, 1e-9};
+    const double bounds[] = {1e-2, 1e-3, 1e-4, 1e-6, 0.3, 1e-9}, floors[] = {0, 1e-3, 1e-40, 1e3};
     const csz_predictor predictor = below(3) ? CSZ_PREDICTOR_PYRAMID : CSZ_PREDICTOR_AUTO;
     const csz_workflow workflow = below(6) ? CSZ_WORKFLOW_AUTO : (csz_workflow)below(4);
-    const made m =
-        make(dims, type, (int)below(NKINDS), bounds[below(6)], below(3) ? CSZ_BOUND_REL : CSZ_BOUND_ABS,
-             predictor, workflow, below(2) != 0, (int)below(2));
+    const csz_bound_mode mode = is_pointwise ? CSZ_BOUND_PWR : below(3) ? CSZ_BOUND_REL : CSZ_BOUND_ABS;
+    double bound = bounds[below(6)];
+    if (is_pointwise && type == CSZ_F32 && bound < 1e-5) bound = bound < 1e-8 ? 6e-6 : 0.99;
+    const int unsigned_zeros = (int)below(2);
+    const made m = make(dims, type, (int)below(NKINDS), bound, mode, predictor, workflow, below(2) != 0,
+                        is_pointwise ? 0 : unsigned_zeros, is_pointwise ? floors[below(4)] : 0);
     if (m.h.predictor == CSZ_PREDICTOR_LORENZO) return;
     emu::shared_nbytes = (below(2) ? 227 : 96) << 10; /* several teams, or one */
     check_encoding(m);
@@ -380,6 +400,32 @@ static void check_ties() {
     }
 }
 
+/*
+ * Pointwise bounds by type and rank: whole tiles, several frames, floors, and pyramids that are given up:
+ * those of random bits for their size.
+ */
+static void check_pointwise() {
+    dice.seed(1);
+    const int kinds[] = {STEEP, SPECIALS, FILLED, RANDOM_BITS, STEPS};
+    for (csz_type type : {CSZ_F32, CSZ_F64}) {
+        for (int kind : kinds) {
+            for (int is_flat = 0; is_flat < 2; is_flat++) {
+                const std::vector<uint64_t> dims =
+                    is_flat ? std::vector<uint64_t>{65, 260} : std::vector<uint64_t>{17, 33, 65};
+                const int before = npyramids;
+                const made m = make(dims, type, kind, kind == STEPS ? 1e-1 : 1e-3, CSZ_BOUND_PWR,
+                                    kind == STEPS ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID,
+                                    CSZ_WORKFLOW_AUTO, is_flat, 0, kind == SPECIALS ? 1e-2 : 0);
+                if (kind == RANDOM_BITS && (uint64_t)(npyramids - before) == m.h.geometry.nframes)
+                    fail(m.label, "gives no pyramid up");
+                if (kind <= FILLED && npyramids == before) fail(m.label, "is no pyramid");
+                check_encoding(m);
+                check_decoding(m);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const int n = argc > 1 ? atoi(argv[1]) : 150;
     setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -387,10 +433,12 @@ int main(int argc, char **argv) {
     check_gives_way();
     check_unsigned_zeros();
     check_ties();
+    check_pointwise();
     for (int i = 0; i < n; i++) {
         dice.seed((argc > 2 ? (uint64_t)atoi(argv[2]) : 1) + (uint64_t)i);
         emu::nsms = i % 2 ? 2 : 40; /* where there is room, blocks share a sample */
-        check_random();
+        check_random(false);
+        check_random(true);
         if (failures > 10) break;
     }
     printf("%d cases, %d failures; %d of %d frames are pyramids\n", cases, failures, npyramids, nframes);
