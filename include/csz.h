@@ -152,7 +152,7 @@ typedef enum csz_predictor {
 /*
  * Where a call works.  AUTO takes CUDA where it is available and the data is on the device or has at least
  * 32 MiB.  It goes on with the CPU where the card fails or lacks the memory.  Archives with zstd are decoded
- * on the CPU, as are those with a pointwise bound and another predictor than Lorenzo.
+ * on the CPU.
  */
 typedef enum csz_backend { CSZ_BACKEND_AUTO = 0, CSZ_BACKEND_CPU = 1, CSZ_BACKEND_CUDA = 2 } csz_backend;
 

@@ -109,7 +109,7 @@ CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, si
  * The bound of the archives that later calls below read with this context, as the host does not look into
  * them: CSZ_BOUND_PWR, CSZ_BOUND_EXACT, or any other, the default.  An archive of another kind is
  * CSZ_ERROR_ARGUMENT in its result; csz_inspect_header tells, as pointwise bounds that are too fine become
- * others.  Pointwise bounds need the predictor Lorenzo here; with another one calls return CSZ_ERROR_BACKEND.
+ * others.
  */
 CSZ_API csz_status csz_cuda_expect_bound(csz_context *context, csz_bound_mode mode);
 

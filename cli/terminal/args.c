@@ -658,9 +658,6 @@ int cli_arguments_check_available(const cli_arguments *arguments) {
     const csz_options *options = &arguments->options;
     if (options->backend == CSZ_BACKEND_CUDA && !csz_backend_available(CSZ_BACKEND_CUDA))
         return fail_without_cuda();
-    if (options->backend == CSZ_BACKEND_CUDA && options->bound_mode == CSZ_BOUND_PWR &&
-        options->predictor != CSZ_PREDICTOR_LORENZO)
-        return cli_fail("-m pwr runs on CUDA with -p lorenzo alone; give that, or leave -b cuda out");
     if (options->zstd_level > 0 && !csz_zstd_available())
         return cli_fail("the final zstd pass is missing: this csz was built without zstd; leave -z out, or "
                         "build with libzstd");

@@ -161,8 +161,7 @@ def compress(
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
     predictor
         ``lorenzo``, from neighbours; ``pyramid``, by interpolation, which makes smooth fields smaller and
-        gives previews, see ``level`` of :func:`decompress`; or ``auto``: what is smaller.  With ``pwr`` these
-        two are of the CPU alone.
+        gives previews, see ``level`` of :func:`decompress`; or ``auto``: what is smaller.
     backend
         ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and
         more.  The bytes are the same.

@@ -30,7 +30,7 @@ csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
                            const void *archive);
 
-/* What only the CPU does: to undo zstd, and csz_is_of_cpu.  CSZ_ERROR_BACKEND where CUDA is named. */
+/* What only the CPU does: to undo zstd.  CSZ_ERROR_BACKEND where CUDA is named. */
 static inline csz_status csz_backend_restrict(csz_backend *wanted, int only_cpu) {
     if (!only_cpu) return CSZ_OK;
     if (*wanted == CSZ_BACKEND_CUDA) return CSZ_ERROR_BACKEND;

@@ -90,7 +90,6 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     if (!status) csz_bound_settle(&o, field->type);
     csz_predictor predictor = o.predictor;
     if (!status) status = check_shape_for(&h.geometry, n, field, &predictor);
-    if (!status && csz_is_of_cpu(o.bound_mode, predictor)) status = CSZ_ERROR_BACKEND;
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_header_plan(&h, field, &o);
     if (status) return status;
@@ -120,7 +119,6 @@ static csz_status decompress_boxes(csz_context *context, size_t n, void *const *
                                    void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
     const size_t size = field->type == CSZ_F32 ? 4 : 8;
     if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
-    if (csz_is_of_cpu(context->expected, predictor)) return CSZ_ERROR_BACKEND;
     if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
         !are_aligned(n, (const void *const *)d_data, size, nelements == 0))
         return CSZ_ERROR_ARGUMENT;

@@ -77,12 +77,9 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     const csz_header *h = &plan->header;
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
-    csz_backend wanted = plan->options.backend;
-    status = csz_backend_restrict(&wanted, csz_is_of_cpu(h->bound_mode, h->predictor));
-    if (status) return status;
     /* the whole field's size: the last, small frame is no reason to change the backend */
-    status = csz_backend_choose(context, wanted, h->geometry.nelements * csz_plan_value_nbytes(plan), values,
-                                NULL);
+    status = csz_backend_choose(context, plan->options.backend,
+                                h->geometry.nelements * csz_plan_value_nbytes(plan), values, NULL);
     if (status) return status;
     uint64_t nbytes = 0;
     double start = csz_clock();
@@ -176,7 +173,7 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     const csz_header *h = &plan->header;
     /* a frame of which parts were read is none the device may check */
     if (!values || is_part) o.backend = CSZ_BACKEND_CPU;
-    status = csz_backend_restrict(&o.backend, h->has_zstd || csz_is_of_cpu(h->bound_mode, h->predictor));
+    status = csz_backend_restrict(&o.backend, h->has_zstd);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
     status = csz_backend_choose(context, o.backend, h->geometry.nelements * csz_plan_value_nbytes(plan),

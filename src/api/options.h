@@ -15,11 +15,6 @@ static inline int csz_is_ranged(csz_bound_mode mode) {
     return mode == CSZ_BOUND_REL || mode == CSZ_BOUND_PSNR;
 }
 
-/* What the CPU alone does: pyramids of logarithms. */
-static inline int csz_is_of_cpu(csz_bound_mode mode, csz_predictor predictor) {
-    return mode == CSZ_BOUND_PWR && predictor != CSZ_PREDICTOR_LORENZO;
-}
-
 /* Options a caller may leave out: all members there, in range, the number of threads counted. */
 csz_status csz_options_check(csz_options *checked, const csz_options *options);
 csz_status csz_decompress_options_check(csz_decompress_options *checked,

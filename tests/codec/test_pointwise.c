@@ -156,12 +156,6 @@ static void what_is_no_pointwise_bound_is_refused(void **state) {
     double bound;
     assert_int_equal(csz_range_bound(&bound, &(csz_value_range){1, 0, 1}, &o), CSZ_ERROR_ARGUMENT);
     sample_free(&s);
-    s = sample_make(field_2d(CSZ_F32, 20, 30), SMOOTH, 1);
-    o.predictor = CSZ_PREDICTOR_PYRAMID; /* which CUDA has not beside this bound */
-    o.backend = CSZ_BACKEND_CUDA;
-    assert_int_equal(csz_compress(the_context(), out, sizeof out, &nbytes, s.data, &s.field, &o),
-                     CSZ_ERROR_BACKEND);
-    sample_free(&s);
 }
 
 static uint64_t violations_of(double a, double b, double bound, double floor) {

@@ -106,6 +106,29 @@ static void pyramids_on_a_stream_are_the_cpus(void **state) {
     }
 }
 
+/* Pointwise bounds, with a floor and without, in frames that are pyramids and such as may be. */
+static void pointwise_pyramids_on_a_stream_are_the_cpus(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_3d(CSZ_F32, 17, 33, 70), field_2d(CSZ_F64, 40, 300),
+                                field_4d(CSZ_F64, 2, 3, 20, 70), field_2d(CSZ_F32, 70, 260)};
+    static const double bounds[] = {1e-3, 0.3, 1e-5};
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        const character kinds[] = {SMOOTH, SPECIALS, MISSING};
+        for (size_t k = 0; k < 3; k++) {
+            test_field s = sample_make(shapes[f], kinds[k], 3);
+            csz_options o = options_make(CSZ_BOUND_PWR, bounds[(f + k) % 3]);
+            o.has_fill = kinds[k] == MISSING;
+            o.fill = fill_value;
+            for (size_t i = (f + k) % 2 * EVERY_OTHER; i < 2; i += 1 + EVERY_OTHER) {
+                o.predictor = i ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID;
+                o.floor = k == 1 ? 0 : i ? 1e-2 : 1e-4;
+                check_both_ways(&s, &o);
+            }
+            sample_free(&s);
+        }
+    }
+}
+
 /* Scattered -0.0 and areas of it, in whole tiles and at edges; from the host, and beside a fill value of 0.
  */
 static void unsigned_zeros_are_the_cpus(void **state) {
@@ -143,12 +166,12 @@ static void unsigned_zeros_are_the_cpus(void **state) {
 }
 
 /* Three fields in one call; then lattice 1 of each, and a box of it of the first. */
-static void previews_on_a_stream_are_the_cpus(void **state) {
-    (void)state;
+static void previews_with(csz_bound_mode mode) {
     enum { N = 3 };
     csz_context *context = the_context();
-    csz_options o = options_make(CSZ_BOUND_REL, 1e-3), cpu;
+    csz_options o = options_make(mode, 1e-3), cpu;
     o.predictor = CSZ_PREDICTOR_PYRAMID;
+    ASSERT_OK(csz_cuda_expect_bound(context, mode));
     cpu = on_cpu(o);
     test_field s[N];
     archive expected[N];
@@ -221,6 +244,13 @@ static void previews_on_a_stream_are_the_cpus(void **state) {
     }
     device_free(d_work);
     results_free(results);
+    ASSERT_OK(csz_cuda_expect_bound(context, CSZ_BOUND_ABS));
+}
+
+static void previews_on_a_stream_are_the_cpus(void **state) {
+    (void)state;
+    previews_with(CSZ_BOUND_REL);
+    previews_with(CSZ_BOUND_PWR);
 }
 
 /* The first and the last value of a tile lie 2^33 quanta apart, which 32 bits do not hold: the last is
@@ -330,6 +360,7 @@ int test_streams(void) {
         cmocka_unit_test(a_tile_whose_ends_are_far_apart_is_the_cpus),
         cmocka_unit_test(device_pointers_on_a_stream_give_the_cpus_bytes),
         cmocka_unit_test(pyramids_on_a_stream_are_the_cpus),
+        cmocka_unit_test(pointwise_pyramids_on_a_stream_are_the_cpus),
         cmocka_unit_test(unsigned_zeros_are_the_cpus),
         cmocka_unit_test(previews_on_a_stream_are_the_cpus),
         cmocka_unit_test(regions_on_a_stream_are_the_cpus),

@@ -113,6 +113,41 @@ static void both_backends_write_and_read_the_same_pyramids(void **state) {
     }
 }
 
+/* Pointwise bounds, loose and so tight that most values are exceptions of f32; with floors and fill values.
+ */
+static void both_backends_write_and_read_the_same_pointwise_pyramids(void **state) {
+    (void)state;
+    const csz_field shapes[] = {field_2d(CSZ_F32, 200, 260),     field_3d(CSZ_F32, 40, 50, 60),
+                                field_2d(CSZ_F64, 150, 300),     field_3d(CSZ_F64, 33, 47, 65),
+                                field_4d(CSZ_F32, 3, 9, 30, 40), field_2d(CSZ_F32, 5000, 3),
+                                field_3d(CSZ_F64, 16, 16, 64),   field_3d(CSZ_F32, 3, 5, 2000)};
+    static const double bounds[] = {0.3, 1e-3, 6e-6};
+    for (size_t f = 0; f < sizeof shapes / sizeof shapes[0]; f++) {
+        for (int kind = 0; kind < CHARACTERS; kind++) {
+            test_field s = sample_make(shapes[f], (character)kind, 7);
+            for (int b = 0; b < 6; b++) {
+                csz_options o = options_make(CSZ_BOUND_PWR, bounds[b / 2]);
+                o.predictor = (kind + b) & 1 ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID;
+                o.floor = b & 1 ? 1e-3 : 0;
+                check_field(&s, o);
+                if (b == 2 || b == 3) check_levels(&s, o);
+                if (b != 3) continue;
+                for (int workflow = 1; workflow < 4; workflow++) {
+                    o.workflow = (csz_workflow)workflow;
+                    check_field(&s, o);
+                }
+                o.workflow = CSZ_WORKFLOW_AUTO;
+                o.has_fill = 1;
+                o.fill = fill_value;
+                check_field(&s, o);
+                o.fill = 0;
+                check_field(&s, o);
+            }
+            sample_free(&s);
+        }
+    }
+}
+
 static void both_backends_write_and_read_the_same(void **state) {
     (void)state;
     const csz_field shapes[] = {field_1d(CSZ_F32, 50000),        field_2d(CSZ_F32, 200, 260),
@@ -182,16 +217,18 @@ static void fields_of_few_values_are_the_same(void **state) {
 static void many_frames_are_the_same(void **state) {
     (void)state;
     test_field s = sample_make(field_2d(CSZ_F32, 4500, 9000), SMOOTH, 5);
-    check_field(&s, options_make(CSZ_BOUND_REL, 1e-3));
+    csz_options o = options_make(CSZ_BOUND_REL, 1e-3);
+    check_field(&s, o);
+    o.bound_mode = CSZ_BOUND_PWR;
+    o.predictor = CSZ_PREDICTOR_AUTO;
+    check_field(&s, o);
     sample_free(&s);
 }
 
-static void regions_are_the_same(void **state) {
+static void regions_with(csz_options o) {
     csz_context *context = the_context();
-    (void)state;
     rng r = rng_make(11);
     test_field s = sample_make(field_4d(CSZ_F32, 4, 11, 37, 70), SMOOTH, 3);
-    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
     archive a = compress_on(&s, o, CSZ_BACKEND_CPU);
     for (int k = 0; k < 40; k++) {
         uint64_t begin[4], end[4], n = 1;
@@ -217,11 +254,18 @@ static void regions_are_the_same(void **state) {
     sample_free(&s);
 }
 
-static void flipped_bits_are_refused_and_the_device_lives_on(void **state) {
-    csz_context *context = the_context();
+static void regions_are_the_same(void **state) {
     (void)state;
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    regions_with(o);
+    o.bound_mode = CSZ_BOUND_PWR;
+    o.predictor = CSZ_PREDICTOR_PYRAMID;
+    regions_with(o);
+}
+
+static void flipped_bits_are_refused_with(csz_options o) {
+    csz_context *context = the_context();
     test_field s = sample_make(field_2d(CSZ_F32, 40, 200), SMOOTH, 3);
-    csz_options o = options_make(CSZ_BOUND_ABS, 1e-2);
     archive a = compress_on(&s, o, CSZ_BACKEND_CPU);
     size_t nbytes = 40 * 200 * sizeof(float);
     float *out = malloc(nbytes);
@@ -237,6 +281,15 @@ static void flipped_bits_are_refused_and_the_device_lives_on(void **state) {
     sample_free(&s);
 }
 
+static void flipped_bits_are_refused_and_the_device_lives_on(void **state) {
+    (void)state;
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-2);
+    flipped_bits_are_refused_with(o);
+    o.bound_mode = CSZ_BOUND_PWR;
+    o.predictor = CSZ_PREDICTOR_PYRAMID;
+    flipped_bits_are_refused_with(o);
+}
+
 int main(void) {
     if (!csz_backend_available(CSZ_BACKEND_CUDA)) {
         puts("skipped: no usable GPU (needs a driver and compute capability 7.5)");
@@ -244,6 +297,7 @@ int main(void) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_backends_write_and_read_the_same_pyramids),
+        cmocka_unit_test(both_backends_write_and_read_the_same_pointwise_pyramids),
         cmocka_unit_test(both_backends_write_and_read_the_same),
         cmocka_unit_test(fields_of_few_values_are_the_same),
         cmocka_unit_test(many_frames_are_the_same),

@@ -247,8 +247,6 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    status = csz_backend_restrict(&o.backend, csz_is_of_cpu(o.bound_mode, predictor));
-    if (status) return status;
     status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
                                 data, out);
     if (!status) status = make_header(context, &h, &range, data, field, &o);

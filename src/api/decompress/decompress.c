@@ -111,7 +111,7 @@ static csz_status begin(csz_context *context, csz_header *h, csz_decompress_opti
     if (!context) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_decompress_options_check(o, options);
     if (status) return status;
-    status = csz_backend_restrict(&o->backend, h->has_zstd || csz_is_of_cpu(h->bound_mode, h->predictor));
+    status = csz_backend_restrict(&o->backend, h->has_zstd);
     if (status) return status;
     status = csz_backend_choose(context, o->backend, nbytes_out, data, archive);
     if (status) return status;
