@@ -43,11 +43,11 @@ struct csz_choice_sums {
 };
 
 /*
- * Look-back over a group of 64 tiles: how many have told their sizes, and the sum; and, once the last of them
- * is placed, the words of the frame's payload up to its end.
+ * Look-back over a group of 64 tiles: how many have published their sizes, and the sum; and, once the last of
+ * them is placed, the words of the frame's payload up to its end.
  */
 struct csz_group_state {
-    unsigned long long told, end;
+    unsigned long long published, end;
 };
 
 /* What archives whose frames may be pyramids need besides. */

@@ -93,7 +93,7 @@ CSZ_DEVICE void element_refuse(packed_shared<V> &sh, uint32_t z, uint32_t y, uin
  * A thread's codes in the fast form, in a whole tile: quantized, into the exchange and the hash.  Without
  * branches, so that the values of a column overlap.  Exceptions have 0 in the exchange, which is no code. One
  * case of the rule is left out, a difference that comes out as the bound itself: then the tile is done again
- * by careful_quantize.
+ * by full_rule_quantize.
  */
 template <typename V, int RANK> struct quick_quantize {
     typedef fast_tile<V, RANK> tile;
@@ -156,14 +156,14 @@ template <typename V, int RANK> struct quick_quantize {
 };
 
 /* The same by the full rule, in a tile of any extents. */
-template <typename V, int RANK> struct careful_quantize {
+template <typename V, int RANK> struct full_rule_quantize {
     typedef fast_tile<V, RANK> tile;
     typedef csz_value<V> value;
     packed_shared<V> &sh;
     uint32_t t, number[tile::CELLS]; /* of codes of class 0 */
     fast_hash<V, RANK> hash;
 
-    __device__ __forceinline__ careful_quantize(uint32_t thread, packed_shared<V> &shared)
+    __device__ __forceinline__ full_rule_quantize(uint32_t thread, packed_shared<V> &shared)
         : sh(shared), t(thread) {
 #pragma unroll
         for (int i = 0; i < tile::CELLS; i++) number[i] = tile::code(t, i, sh.codes);

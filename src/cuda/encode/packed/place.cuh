@@ -28,8 +28,8 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
  * Payload words of the frame before a tile.  One warp: a look takes as long as the L2 does, and the blocks of
  * a card have thousands of tiles between them.  The 32 tiles before it are looked at first: mostly one of
  * them has its place.  Otherwise the tiles of its group before it count, and the groups before that one, back
- * to the nearest that knows where it ends.  Until all these have told their sizes it is not known: returns
- * LOOK_AGAIN, or looks again where it must know.
+ * to the nearest that knows where it ends.  Until all these have published their sizes it is not known:
+ * returns LOOK_AGAIN, or looks again where it must know.
  */
 enum : uint64_t { LOOK_AGAIN = ~0ull };
 CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_group_state *groups,
@@ -55,18 +55,18 @@ CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_
         }
         const int32_t group = (int32_t)(tile / CSZ_INDEX_GROUP) - 1 - (int32_t)(lane + ngroups);
         const unsigned long long end = group >= 0 ? csz_load_shared_state(&groups[group].end) : STATE_PREFIX,
-                                 told = group >= 0 ? csz_load_shared_state(&groups[group].told) : 0;
+                                 published = group >= 0 ? csz_load_shared_state(&groups[group].published) : 0;
         const bool is_prefix = end != 0;
         const uint32_t prefixes = __ballot_sync(CSZ_ALL, is_prefix),
                        stop = prefixes ? (uint32_t)__ffs((int)prefixes) - 1 : 31;
-        const bool is_known = near && far && (lane > stop || is_prefix || told >= all);
+        const bool is_known = near && far && (lane > stop || is_prefix || published >= all);
         if (__any_sync(CSZ_ALL, !is_known)) {
             if (!must) return LOOK_AGAIN;
             CSZ_SPIN();
             continue;
         }
         sum += state_words(near) + state_words(far);
-        if (lane <= stop) sum += group_words(is_prefix ? end : told);
+        if (lane <= stop) sum += group_words(is_prefix ? end : published);
         if (prefixes) return csz_warp_sum_u64(sum);
         ngroups += 32;
     }
@@ -133,8 +133,8 @@ template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job,
 }
 
 /*
- * Whether a pyramid, all of whose records have told their sizes, `total` words, gives way to Lorenzo.  Thread
- * 0's answer is right.  Has barriers.
+ * Whether a pyramid, all of whose records have published their sizes, `total` words, gives way to Lorenzo.
+ * Thread 0's answer is right.  Has barriers.
  */
 template <typename V>
 CSZ_COLD bool packed_gives_way(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
@@ -462,8 +462,8 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const packed_tile<V> &tile) 
 
 /*
  * The tile's record, `words` words of `stage`.  Its size is published, if it is not already; then records
- * that wait are placed, as far as those before them have told their sizes, and this one waits, too.  One that
- * is too long does not.  Has barriers.
+ * that wait are placed, as far as those before them have published their sizes, and this one waits, too.  One
+ * that is too long does not.  Has barriers.
  */
 template <typename V>
 CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,

@@ -179,7 +179,7 @@ CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, bool stores
  * tame.
  */
 template <typename V, int RANK>
-CSZ_COLD bool careful_tile_quantize(packed_shared<V> &shared, V *at, bool stores) {
+CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stores) {
     typedef fast_tile<V, RANK> tile;
     packed_shared<V> &sh = csz_in_shared(shared);
     typename tile::shared &fast = csz_in_shared(*(typename tile::shared *)at);
@@ -187,7 +187,7 @@ CSZ_COLD bool careful_tile_quantize(packed_shared<V> &shared, V *at, bool stores
     const uint32_t t = csz_thread();
     partial_load<V, RANK>(t, v, sh.tile);
     pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
-    careful_quantize<V, RANK> code(t, sh);
+    full_rule_quantize<V, RANK> code(t, sh);
     fast_park_known<V, RANK>(t, sh);
     const bool is_tame =
         tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(sh.tile.quantizer.step);
@@ -259,7 +259,7 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
                 !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
             if (is_quick && quick_tile_quantize<V, RANK>(sh, values, stores)) return;
             __syncthreads();
-            if (careful_tile_quantize<V, RANK>(sh, values, stores)) return;
+            if (full_rule_tile_quantize<V, RANK>(sh, values, stores)) return;
         }
     }
     __syncthreads();

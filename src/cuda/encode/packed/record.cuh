@@ -307,7 +307,7 @@ CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t wo
 template <typename V> CSZ_DEVICE void size_publish(packed_encode_shared<V> &sh, uint32_t words) {
     if (threadIdx.x != 0 || !sh.state) return;
     csz_tell_state(sh.state, tile_state_of(STATE_OWN, words, 0));
-    csz_add(&sh.group_state->told, 1ull << GROUP_COUNT_AT | words);
+    csz_add(&sh.group_state->published, 1ull << GROUP_COUNT_AT | words);
     sh.is_published = 1;
 }
 
