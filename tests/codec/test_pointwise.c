@@ -92,6 +92,26 @@ static void what_has_no_logarithm_is_kept(void **state) {
     }
 }
 
+/* Octaves that no value has count as 0 (docs/format.md, section 11), whatever a forged archive adds up. */
+static void octaves_out_of_range_count_as_zero(void **state) {
+    static const double beyond_f64[] = {2047, 2047.5, 2048, 3000, 4096, 1e300, INFINITY, NAN},
+                        beyond_f32[] = {480, 481, 512, 1024, 1e30, INFINITY, NAN};
+    (void)state;
+    const csz_pointwise_f32 z32 =
+        csz_pointwise_make_f32(csz_pointwise_resolve(1e-2, 0, 0), -126, 1e-2, 0, 0, 0);
+    const csz_pointwise_f64 z64 =
+        csz_pointwise_make_f64(csz_pointwise_resolve(1e-2, 1, 0), -1022, 1e-2, 0, 0, 0);
+    for (size_t i = 0; i < sizeof beyond_f64 / sizeof *beyond_f64; i++) {
+        assert_true(csz_pointwise_value_f64(beyond_f64[i], &z64) == 0);
+        assert_true(csz_pointwise_value_f64(-beyond_f64[i], &z64) == 0);
+    }
+    for (size_t i = 0; i < sizeof beyond_f32 / sizeof *beyond_f32; i++) {
+        assert_true(csz_pointwise_value_f32((float)beyond_f32[i], &z32) == 0);
+        assert_true(csz_pointwise_value_f32((float)-beyond_f32[i], &z32) == 0);
+    }
+    assert_true(csz_pointwise_value_f64(2046.5, &z64) > DBL_MAX / 2);
+}
+
 static void a_floor_makes_archives_smaller(void **state) {
     (void)state;
     test_field s = sample_make(field_3d(CSZ_F32, 30, 40, 50), SMOOTH, 9);
@@ -224,6 +244,7 @@ int main(void) {
         cmocka_unit_test(every_field_keeps_the_bound),
         cmocka_unit_test(few_normal_values_are_exceptions),
         cmocka_unit_test(what_has_no_logarithm_is_kept),
+        cmocka_unit_test(octaves_out_of_range_count_as_zero),
         cmocka_unit_test(a_floor_makes_archives_smaller),
         cmocka_unit_test(a_bound_too_fine_for_logarithms_is_exact_or_the_floor),
         cmocka_unit_test(what_is_no_pointwise_bound_is_refused),
