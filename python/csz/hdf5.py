@@ -65,7 +65,7 @@ def register() -> None:
     an import of h5py, netCDF4 or PyTables after that; call it where something else loads an HDF5 later.  A
     second call does no harm."""
     folder = os.fsencode(plugin_path())
-    copies = _loaded(r"libhdf5(_serial|_openmpi|_mpich)?[-.]")
+    copies = [library for library in _loaded(r"libhdf5(_serial|_openmpi|_mpich)?[-.]") if _calls_itself(library)]
     before = [_paths_of(library) for library in copies]
     for library in _loaded(r"libnetcdf[-.]"):
         _register_nczarr(library, folder)
@@ -75,6 +75,24 @@ def register() -> None:
                 library.H5PLappend(path)
         if folder not in _paths_of(library) and hasattr(library, "H5PLprepend"):  # 1.10.1 and later
             library.H5PLprepend(folder)
+
+
+def _visible(library: ctypes.CDLL, name: str) -> bool:
+    """Whether every library that is loaded from now on finds this one's function, not its own of that name."""
+    everywhere = ctypes.CDLL(None)
+    addresses = [ctypes.cast(getattr(found, name), ctypes.c_void_p).value for found in (everywhere, library) if hasattr(found, name)]
+    return len(addresses) == 2 and addresses[0] == addresses[1]
+
+
+def _calls_itself(library: ctypes.CDLL) -> bool:
+    """False for an HDF5 that was loaded after another one became visible to all: most of its calls then reach
+    that other one, which register() sees as well, and a call that mixes the two may never return."""
+    if not hasattr(ctypes.CDLL(None), "H5open") or _visible(library, "H5open"):
+        return True
+    try:  # H5T_NATIVE_INT of the public header: it stays unset where initialising went to the other
+        return ctypes.c_int64.in_dll(library, "H5T_NATIVE_INT_g").value > 0
+    except ValueError:
+        return False
 
 
 def _paths_of(library: ctypes.CDLL) -> list[bytes]:
@@ -104,7 +122,9 @@ class _Folders(ctypes.Structure):
 
 
 def _register_nczarr(library: ctypes.CDLL, folder: bytes) -> None:
-    """netCDF looks for the codecs of its Zarr in a list of its own, once, when the first store needs one."""
+    """netCDF looks for the codecs of its Zarr in a list of its own, once, when the first store needs one.  It then
+    loads all of them with RTLD_GLOBAL, which makes itself and its HDF5 visible to all libraries loaded later:
+    h5py's or PyTables' calls would go there.  So the list is set here, and loading is left to the first store."""
     given = _Folders()
     if not hasattr(library, "nc_plugin_path_set") or library.nc_plugin_path_get(ctypes.byref(given)) != 0:  # 4.9.3 and later
         return
@@ -113,7 +133,7 @@ def _register_nczarr(library: ctypes.CDLL, folder: bytes) -> None:
     if folder not in paths:
         wanted = (ctypes.c_char_p * (len(paths) + 1))(folder, *paths)
         library.nc_plugin_path_set(ctypes.byref(_Folders(len(wanted), wanted)))
-        if hasattr(library, "NCZ_load_all_plugins"):  # a store may have been opened before
+        if _visible(library, "NCZ_load_all_plugins"):  # a store has been read before: nothing else becomes visible
             library.NCZ_load_all_plugins()
 
 

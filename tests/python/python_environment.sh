@@ -21,7 +21,7 @@ make_venv() { rm -rf "$venv" && python3 -m venv "$@" "$venv" >"$work/pip.log" 2>
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip "python3 3.9 or newer is not here"
 base="numpy setuptools>=77"
-set -- "zarr numcodecs" jsonschema "dask distributed" xarray matplotlib mypy basedpyright "h5py netCDF4 h5netcdf hdf5plugin" kerchunk vtk adios2 py-rattler-build
+set -- "zarr numcodecs" jsonschema "dask distributed" xarray matplotlib mypy basedpyright "h5py netCDF4 h5netcdf hdf5plugin" tables kerchunk vtk adios2 py-rattler-build
 wanted="$(python3 -VV) $base $*"
 [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ] || exit 0
 # what is there already stays: a package more takes seconds, all of them minutes
