@@ -14,6 +14,7 @@
 module csz
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: int8, int32, int64, real32, real64
+    use, intrinsic :: ieee_arithmetic, only: ieee_quiet_nan, ieee_value
     implicit none
     private
 
@@ -29,6 +30,8 @@ module csz
         csz_error_io = 16, csz_error_internal = 17, csz_error_level = 18
     ! The module's own: the array that is to be filled does not fit what the archive holds.
     integer, parameter, public :: csz_error_kind = -1, csz_error_shape = -2
+    ! The archive is made, but a fill value that was not named may have lost all other detail.
+    integer, parameter, public :: csz_warning_fill = -3
 
     integer, parameter, public :: csz_lorenzo = 0, csz_pyramid = 1, csz_auto = 2 ! predictor=
 
@@ -46,8 +49,11 @@ module csz
         integer :: nlevels = 1                ! levels below this have previews; 1: none
     end type
 
-    ! csz_compress(archive, field, status, abs | rel | psnr | pwr [, floor] | exact [, fill, predictor,
-    ! zstd_level, threads, unsigned_zeros]): exactly one bound, or exact=.true.
+    ! csz_compress(archive, field, status, abs | rel | psnr | pwr [, floor] | exact [, fill | no_fill, predictor,
+    ! zstd_level, threads, unsigned_zeros, suspect]): exactly one bound, or exact=.true.
+    ! fill: the value of missing data; no_fill=.true.: every value is data.  With neither, and rel or psnr,
+    ! status is csz_warning_fill where a value far outside the others looks like a fill value: the bound then
+    ! refers to a range that it widens.  suspect: that value, also with abs; NaN: there is none.
     interface csz_compress
         module procedure compress_f32, compress_f64
     end interface
@@ -89,6 +95,16 @@ module csz
         integer(c_size_t) :: size
         integer(c_int) :: backend, threads
         integer(c_int64_t) :: memory_limit
+    end type
+
+    type, bind(C) :: c_suspect
+        integer(c_int) :: found
+        real(c_double) :: value, share, low, high, other, other_share, missing_share
+    end type
+
+    type, bind(C) :: c_outlier
+        integer(c_int) :: found
+        real(c_double) :: value, low, high, bound_abs
     end type
 
     type, bind(C) :: c_info
@@ -134,6 +150,16 @@ module csz
             type(c_field), intent(in) :: field
             type(c_options), intent(in) :: options
         end function
+        subroutine c_fill_suspect(context, suspect) bind(C, name="csz_context_fill_suspect")
+            import :: c_ptr, c_suspect
+            type(c_ptr), value :: context
+            type(c_suspect), intent(out) :: suspect
+        end subroutine
+        subroutine c_fill_outlier(context, outlier) bind(C, name="csz_context_fill_outlier")
+            import :: c_ptr, c_outlier
+            type(c_ptr), value :: context
+            type(c_outlier), intent(out) :: outlier
+        end subroutine
         integer(c_int) function c_inspect(info, info_nbytes, archive, nbytes) bind(C, name="csz_inspect")
             import :: c_int, c_int8_t, c_size_t, c_info
             type(c_info), intent(out) :: info
@@ -191,45 +217,54 @@ contains
     ! ---- compressing ----
 
     subroutine compress_f32(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
-                            floor, exact, unsigned_zeros)
+                            floor, exact, unsigned_zeros, no_fill, suspect)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real32), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
-        logical, intent(in), optional :: exact, unsigned_zeros
+        logical, intent(in), optional :: exact, unsigned_zeros, no_fill
+        real(real64), intent(out), optional :: suspect
         call compress(archive, c_loc(field), field_of(0, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads, pwr, floor, exact, unsigned_zeros)
+                      fill, predictor, zstd_level, threads, pwr, floor, exact, unsigned_zeros, no_fill, suspect)
     end subroutine
 
     subroutine compress_f64(archive, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
-                            floor, exact, unsigned_zeros)
+                            floor, exact, unsigned_zeros, no_fill, suspect)
         integer(int8), allocatable, intent(out) :: archive(:)
         real(real64), contiguous, target, intent(in) :: field(..)
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
-        logical, intent(in), optional :: exact, unsigned_zeros
+        logical, intent(in), optional :: exact, unsigned_zeros, no_fill
+        real(real64), intent(out), optional :: suspect
         call compress(archive, c_loc(field), field_of(1, shape(field, kind=int64)), status, abs, rel, psnr, &
-                      fill, predictor, zstd_level, threads, pwr, floor, exact, unsigned_zeros)
+                      fill, predictor, zstd_level, threads, pwr, floor, exact, unsigned_zeros, no_fill, suspect)
     end subroutine
 
     subroutine compress(archive, data, field, status, abs, rel, psnr, fill, predictor, zstd_level, threads, pwr, &
-                            floor, exact, unsigned_zeros)
+                        floor, exact, unsigned_zeros, no_fill, suspect)
         integer(int8), allocatable, intent(out) :: archive(:)
         type(c_ptr), intent(in) :: data
         type(c_field), intent(in) :: field
         integer, intent(out) :: status
         real(real64), intent(in), optional :: abs, rel, psnr, fill, pwr, floor
         integer, intent(in), optional :: predictor, zstd_level, threads
-        logical, intent(in), optional :: exact, unsigned_zeros
+        logical, intent(in), optional :: exact, unsigned_zeros, no_fill
+        real(real64), intent(out), optional :: suspect
         integer(int8), allocatable :: room(:)
         integer(c_size_t) :: capacity, nbytes
         type(c_options) :: options
         type(c_ptr) :: context
+        real(real64) :: value
+        logical :: every_value, is_found, is_lost
         integer :: failed
+        if (present(suspect)) suspect = ieee_value(suspect, ieee_quiet_nan)
+        every_value = .false.
+        if (present(no_fill)) every_value = no_fill
         call c_options_init(options, c_sizeof(options))
         call bound_set(options%bound_mode, options%bound, status, abs, rel, psnr, pwr, exact)
+        if (present(fill) .and. every_value) status = csz_error_argument
         if (status /= csz_ok) return
         if (present(floor)) options%floor = floor
         if (present(unsigned_zeros)) options%unsigned_zeros = merge(1, 0, unsigned_zeros)
@@ -247,14 +282,33 @@ contains
         if (status == csz_ok) status = c_context_create(context)
         if (status /= csz_ok) return
         status = c_compress(context, room, capacity, nbytes, data, field, options)
+        call fill_find(context, value, is_found, is_lost)
         call c_context_destroy(context)
         if (status /= csz_ok) return
         allocate (archive(nbytes), stat=failed)
         if (failed /= 0) then
             status = csz_error_memory
-        else
-            archive = room(:nbytes)
+            return
         end if
+        archive = room(:nbytes)
+        if (every_value) return
+        if (is_found .and. present(suspect)) suspect = value
+        if (is_lost .and. (present(rel) .or. present(psnr))) status = csz_warning_fill
+    end subroutine
+
+    ! Whether the field just compressed has a value that looks like a fill value and was not named, and whether a
+    ! bound that refers to the range may have lost all other detail.  A 0 is as often data.
+    subroutine fill_find(context, value, is_found, is_lost)
+        type(c_ptr), intent(in) :: context
+        real(real64), intent(out) :: value
+        logical, intent(out) :: is_found, is_lost
+        type(c_suspect) :: suspect
+        type(c_outlier) :: outlier
+        call c_fill_suspect(context, suspect)
+        call c_fill_outlier(context, outlier)
+        is_found = suspect%found > 0 .or. outlier%found > 0
+        value = merge(suspect%value, outlier%value, suspect%found > 0)
+        is_lost = is_found .and. (value < 0 .or. value > 0 .or. suspect%found > 1)
     end subroutine
 
     ! ---- decompressing ----
@@ -451,6 +505,10 @@ contains
             return
         else if (status == csz_error_shape) then
             text = 'the array does not have the shape of the archive, or of its region or level'
+            return
+        else if (status == csz_warning_fill) then
+            text = 'a value far outside the others widens the range that the bound refers to: give it as fill if it &
+                   &marks missing data, no_fill=.true. if it is data'
             return
         end if
         from = c_status_string(int(status, c_int))

@@ -9,6 +9,7 @@ program test_fortran
     integer :: nfailed = 0
     call ranks_and_kinds()
     call specials()
+    call forgotten_fill()
     call parts()
     call refusals()
     call files()
@@ -110,6 +111,42 @@ contains
         call csz_decompress(b, archive, status)
         call check(status == csz_ok .and. b(7, 8) == 0 .and. sign(1._real64, b(7, 8)) > 0, '-0.0 as 0')
         call check(maxval(abs(a(51:, :10) - b(51:, :10))) <= 1e-3_real64, 'the range leaves the fill value out')
+    end subroutine
+
+    subroutine forgotten_fill()
+        real(real64) :: a(100, 20), b(100, 20), suspect
+        real(real32) :: a4(100, 20)
+        integer(int8), allocatable :: archive(:)
+        integer :: i, status
+        a = reshape([(wave(i, i/100, 1), i=1, size(a))], shape(a))
+        call csz_compress(archive, a, status, rel=1e-3_real64, suspect=suspect)
+        call check(status == csz_ok .and. ieee_is_nan(suspect), 'no fill value, none suspected')
+        a(50:, 11:) = 1e20_real64
+        call csz_compress(archive, a, status, rel=1e-3_real64)
+        call check(status == csz_warning_fill .and. index(csz_message(status), 'fill') > 0, 'a forgotten fill value')
+        call csz_decompress(b, archive, status)
+        call check(status == csz_ok, 'and its archive')
+        call csz_compress(archive, a, status, psnr=60._real64, suspect=suspect)
+        call check(status == csz_warning_fill .and. suspect == 1e20_real64, 'which one, with psnr')
+        a4 = real(a, real32)
+        call csz_compress(archive, a4, status, rel=1e-3_real64, suspect=suspect)
+        call check(status == csz_warning_fill .and. suspect == real(1e20_real32, real64), 'which one, of real32')
+        call csz_compress(archive, a, status, rel=1e-3_real64, fill=1e20_real64, suspect=suspect)
+        call check(status == csz_ok .and. ieee_is_nan(suspect), 'a fill value that is named')
+        call csz_compress(archive, a, status, rel=1e-3_real64, no_fill=.true., suspect=suspect)
+        call check(status == csz_ok .and. ieee_is_nan(suspect), 'every value is data')
+        call csz_compress(archive, a, status, abs=1e-3_real64, suspect=suspect)
+        call check(status == csz_ok .and. suspect == 1e20_real64, 'an absolute bound loses nothing')
+        call csz_compress(archive, a, status, pwr=1e-3_real64)
+        call check(status == csz_ok, 'nor does a pointwise one')
+        call csz_compress(archive, a, status, exact=.true.)
+        call check(status == csz_ok, 'nor does none')
+        call csz_compress(archive, a, status, abs=1e-3_real64, fill=1e20_real64, no_fill=.true.)
+        call check(status == csz_error_argument, 'a fill value beside none')
+        a(50:, 11:) = a(:51, :10)
+        a(60, 15) = 1e20_real64
+        call csz_compress(archive, a, status, rel=1e-3_real64, suspect=suspect)
+        call check(status == csz_warning_fill .and. suspect == 1e20_real64, 'a single one')
     end subroutine
 
     subroutine parts()
