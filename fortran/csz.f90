@@ -566,29 +566,52 @@ contains
 
     ! ---- HDF5 and netCDF-4 ----
 
-    ! The parameters of the HDF5 filter csz_hdf5_filter_id, for nf90_def_var_filter and h5pset_filter_f.
-    ! Exactly one of abs, rel, psnr and pwr is given, and positive; else the parameters are empty, and the filter
-    ! keeps every bit.  floor, with pwr: an absolute error that any value may have.  unsigned_zeros, not with pwr:
-    ! -0.0 counts as 0.
-    function csz_hdf5_parameters(abs, rel, psnr, pwr, floor, unsigned_zeros) result(words)
+    ! The parameters of the HDF5 filter csz_hdf5_filter_id, for nf90_def_var_filter and h5pset_filter_f: exactly
+    ! one bound, or exact=.true.  floor, with pwr: an absolute error that any value may have.  unsigned_zeros, not
+    ! with pwr: -0.0 counts as 0.  Anything else gives status csz_error_argument or csz_error_bound, and
+    ! parameters with which the filter refuses to create the variable: a call without status is safe, too.
+    function csz_hdf5_parameters(abs, rel, psnr, pwr, floor, unsigned_zeros, exact, status) result(words)
         real(real64), intent(in), optional :: abs, rel, psnr, pwr, floor
-        logical, intent(in), optional :: unsigned_zeros
+        logical, intent(in), optional :: unsigned_zeros, exact
+        integer, intent(out), optional :: status
         integer(c_int), allocatable :: words(:)
         real(real64) :: bound
-        integer(int64) :: bits
         integer(c_int) :: mode
-        integer :: status
-        allocate (words(0))
-        call bound_set(mode, bound, status, abs, rel, psnr, pwr)
-        if (status /= csz_ok) return
-        if (.not. bound > 0) return
-        if (present(unsigned_zeros)) mode = mode + merge(2048, 0, unsigned_zeros)
-        bits = transfer(bound, bits)
-        words = [mode, int_of(iand(bits, int(z'FFFFFFFF', int64))), int_of(ishft(bits, -32))]
-        if (.not. present(floor)) return
-        bits = transfer(floor, bits)
-        words = [mode + 1024, words(2:3), 0, 0, 0, 0, int_of(iand(bits, int(z'FFFFFFFF', int64))), &
-                 int_of(ishft(bits, -32))]
+        integer :: wrong
+        logical :: zeros
+        zeros = .false.
+        if (present(unsigned_zeros)) zeros = unsigned_zeros
+        call bound_set(mode, bound, wrong, abs, rel, psnr, pwr, exact)
+        if (present(floor) .and. mode /= 3) wrong = csz_error_argument
+        if (zeros .and. mode > 2) wrong = csz_error_argument
+        if (wrong /= csz_ok) then
+            words = [0, 0, 0] ! a bound of 0, which the filter refuses
+        else if (mode == 4) then
+            words = [512]
+        else if (present(floor)) then
+            words = [mode + 1024, words_of(bound), 0, 0, 0, 0, words_of(floor)]
+            if (.not. is_positive(floor)) wrong = csz_error_bound
+        else
+            words = [merge(mode + 2048, mode, zeros), words_of(bound)]
+        end if
+        if (wrong == csz_ok .and. mode < 4) then
+            if (.not. is_positive(bound) .or. (mode == 3 .and. bound >= 1)) wrong = csz_error_bound
+        end if
+        if (present(status)) status = wrong
+    end function
+
+    pure logical function is_positive(x)
+        real(real64), intent(in) :: x
+        is_positive = x > 0 .and. x <= huge(x)
+    end function
+
+    ! A double as two words, the low one first.
+    pure function words_of(x) result(words)
+        real(real64), intent(in) :: x
+        integer(c_int) :: words(2)
+        integer(int64) :: bits
+        bits = transfer(x, bits)
+        words = [int_of(iand(bits, int(z'FFFFFFFF', int64))), int_of(ishft(bits, -32))]
     end function
 
     ! The 32 bits of a word as a signed integer.

@@ -35,6 +35,14 @@ if command -v nf-config >/dev/null && plugins=$(pkg-config --variable=hdf5plugin
     # shellcheck disable=SC2046
     gfortran "$source/examples/fortran_netcdf.f90" $(pkg-config --cflags --libs csz-fortran) $(nf-config --fflags --flibs) -o writer
     HDF5_PLUGIN_PATH=$plugins ./writer
+    # a bound that cannot be, its status not asked for: the variable is refused, not stored without a bound
+    sed -e 's/abs=1e-2_real64)/abs=-1e-2_real64)/' -e 's/fortran\.nc/refused.nc/' "$source/examples/fortran_netcdf.f90" >refused.f90
+    # shellcheck disable=SC2046
+    gfortran refused.f90 $(pkg-config --cflags --libs csz-fortran) $(nf-config --fflags --flibs) -o refused
+    if HDF5_PLUGIN_PATH=$plugins ./refused; then
+        echo "parameters of a negative bound are taken"
+        exit 1
+    fi
     if command -v ncdump >/dev/null; then
         HDF5_PLUGIN_PATH=$plugins ncdump -hs fortran.nc | grep -q 't:_Filter = "411'
     fi
