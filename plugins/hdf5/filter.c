@@ -18,6 +18,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PHRASE_BEGIN "csz filter: "
@@ -133,12 +134,19 @@ static const char *take_settings(csz_hdf5_settings *settings, csz_hdf5_chunk *ch
     return chunk->other_nbytes ? NULL : "the size of the dataset's type cannot be read";
 }
 
+enum { FILTER_NAME_NBYTES = 64 };
+
 /* 1 if no other filter sees the values before this one: shuffled or compressed bytes are no floats, and
- * nobody would notice. */
-static int is_first(const csz_h5_library *library, hid_t dcpl) {
+ * nobody would notice.  name: of the first filter. */
+static int is_first(char name[FILTER_NAME_NBYTES], const csz_h5_library *library, hid_t dcpl) {
     unsigned flags = 0, config = 0;
     size_t n = 0;
-    return library->H5Pget_filter2(dcpl, 0, &flags, &n, NULL, 0, NULL, &config) == CSZ_HDF5_FILTER_ID;
+    name[0] = 0;
+    H5Z_filter_t first =
+        library->H5Pget_filter2(dcpl, 0, &flags, &n, NULL, FILTER_NAME_NBYTES, name, &config);
+    name[FILTER_NAME_NBYTES - 1] = 0;
+    if (name[0] == 0) snprintf(name, FILTER_NAME_NBYTES, "number %d", (int)first);
+    return first == CSZ_HDF5_FILTER_ID;
 }
 
 static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
@@ -159,9 +167,10 @@ static htri_t can_apply(hid_t dcpl, hid_t type, hid_t space) {
              "leave the filter out for it");
         return -1;
     }
-    if (is_first(library, dcpl)) return 1;
-    PUSH(library, "another filter stands before it and would hide the values from it",
-         "leave shuffle out, and put others after it");
+    char name[FILTER_NAME_NBYTES], phrase[FILTER_NAME_NBYTES + 64];
+    if (is_first(name, library, dcpl)) return 1;
+    snprintf(phrase, sizeof phrase, "the filter %s comes before it and hides the values from it", name);
+    PUSH(library, phrase, "leave that one out, or put it after this one");
     return -1;
 }
 

@@ -146,13 +146,21 @@ static void test_unsigned_zeros_lose_their_signs(void **state) {
     H5Fclose(file);
 }
 
+static herr_t find_message(unsigned n, const H5E_error2_t *error, void *found) {
+    (void)n;
+    if (error->desc && strstr(error->desc, "csz filter: ")) *(const char **)found = error->desc;
+    return 0;
+}
+
 /* Floats that another filter has shuffled would be coded as if they were floats, and come back as anything.
  */
 static void test_filter_must_come_first(void **state) {
     (void)state;
     setup s = {H5T_IEEE_F32LE, 1, {100}, {50}, CSZ_BOUND_ABS, 1e-3, 0, 0, NULL, 0, 0};
+    const char *const names[] = {NULL, "shuffle", "scaleoffset"}; /* of the one before */
     hid_t file = create_file(), space = H5Screate_simple(1, s.dims, NULL), dataset;
-    for (int before = 0; before < 2; before++) {
+    for (int before = 0; before < 3; before++) {
+        const char *found = NULL;
         unsigned words[CSZ_HDF5_USER_VALUES];
         csz_hdf5_settings settings;
         hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
@@ -160,26 +168,23 @@ static void test_filter_must_come_first(void **state) {
         settings.bound = 1e-3;
         size_t n = csz_hdf5_pack(words, &settings);
         H5Pset_chunk(dcpl, 1, s.chunk);
-        if (before) H5Pset_shuffle(dcpl);
+        if (before == 1) H5Pset_shuffle(dcpl);
+        if (before == 2) H5Pset_scaleoffset(dcpl, H5Z_SO_FLOAT_DSCALE, 2);
         H5Pset_filter(dcpl, CSZ_HDF5_FILTER_ID, H5Z_FLAG_OPTIONAL, n, words);
         if (!before) H5Pset_shuffle(dcpl);
-        H5E_BEGIN_TRY {
-            dataset =
-                H5Dcreate2(file, before ? "before" : "after", s.type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-        }
-        H5E_END_TRY
-        assert_int_equal(dataset < 0, before);
+        H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+        dataset =
+            H5Dcreate2(file, before ? "before" : "after", s.type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, find_message, &found);
+        const int is_refused = dataset < 0;
+        assert_int_equal(is_refused, before > 0);
+        assert_int_equal(found != NULL, before > 0);
+        if (before) assert_non_null(strstr(found, names[before]));
         if (dataset >= 0) H5Dclose(dataset);
         H5Pclose(dcpl);
     }
     H5Sclose(space);
     H5Fclose(file);
-}
-
-static herr_t find_message(unsigned n, const H5E_error2_t *error, void *found) {
-    (void)n;
-    if (error->desc && strstr(error->desc, "csz filter: ")) *(const char **)found = error->desc;
-    return 0;
 }
 
 static void test_wrong_words_are_refused_with_a_message(void **state) {
