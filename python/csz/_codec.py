@@ -64,6 +64,11 @@ def settings(
     return stored
 
 
+def check_threads(threads: Any) -> int | None:
+    """A codec is made long before its first chunk, so what it is given is checked then."""
+    return None if threads is None else _arguments.integer_of("threads", threads, 0, 2**31 - 1)
+
+
 def threads_of(threads: int | None) -> int:
     """Threads for one chunk: as given, else CSZ_CODEC_THREADS, else 1, because chunks are already worked on
     side by side."""

@@ -55,7 +55,7 @@ class Csz(Codec):  # type: ignore[misc]
         self._settings = _codec.settings(abs, rel, psnr, workflow, predictor, zstd, pwr, floor, exact, unsigned_zeros)
         self._fill = fill if isinstance(fill, str) and fill == "auto" else _codec.number_from_json("fill", fill)
         self._dtype = None if dtype is None else np.dtype(dtype)
-        self._threads, self._warner = threads, _codec.Warner()
+        self._threads, self._warner = _codec.check_threads(threads), _codec.Warner()
 
     def get_config(self) -> dict[str, Any]:
         config: dict[str, Any] = {"id": self.codec_id, **self._settings}

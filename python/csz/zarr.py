@@ -60,6 +60,7 @@ class CszCodec(ArrayBytesCodec, ArrayBytesCodecPartialDecodeMixin):
 
     def __post_init__(self) -> None:
         self._stored()
+        _codec.check_threads(self.threads)
         if self.fill != "auto":
             object.__setattr__(self, "fill", _codec.number_from_json("fill", self.fill))
 

@@ -44,6 +44,13 @@ class Numcodecs(unittest.TestCase):
             with self.assertRaises(csz.Error):
                 Csz(**bad)
 
+    def test_threads_are_checked_when_the_codec_is_made(self):
+        from csz.numcodecs import Csz
+
+        for wrong in (-3, 1.5, "2"):
+            with self.assertRaisesRegex(csz.ArgumentError, "threads"):
+                Csz(abs=1, threads=wrong)
+
     def test_shape_is_kept(self):
         from csz.numcodecs import Csz
 
@@ -377,6 +384,9 @@ class ZarrFormat3(unittest.TestCase):
             self.make(dtype="int32")
         with self.assertRaises(csz.BoundError):
             CszCodec()
+        for wrong in (-3, 1.5, "2"):
+            with self.assertRaisesRegex(csz.ArgumentError, "threads"):
+                CszCodec(abs=1, threads=wrong)  # not at the first chunk
         with self.assertRaisesRegex(csz.ArgumentError, "configuration of the codec csz"):
             CszCodec.from_dict({"name": "csz", "configuration": {"abs": 1, "speed": 9}})
 
