@@ -253,12 +253,19 @@ def codec(dataset: Any) -> Any:
     others that read chunks by themselves."""
     from .numcodecs import Csz as Codec
 
-    words = dataset._filters.get(str(FILTER_ID), ())
+    words = dataset._filters.get(str(FILTER_ID))
+    if words is None:
+        raise _errors.ArgumentError(f"{dataset.name} does not have the filter {FILTER_ID}")
+    if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (4, 8):
+        raise _errors.DtypeError(
+            f"{dataset.name} has the filter {FILTER_ID} on {dataset.dtype}, of which it stores bytes as they are: only chunks of float32 and "
+            "float64 are archives that a codec reads"
+        )
     dtype = None if dataset.dtype.isnative else dataset.dtype.str
-    if len(words) > 3 and words[0] == _EXACT and dataset.dtype.kind == "f":
+    if len(words) > 3 and words[0] == _EXACT:
         return Codec(exact=True, dtype=dtype)
     if len(words) < 3 or words[0] & 0xFF >= len(BOUND_MODES) or words[0] & _EXACT:
-        raise _errors.ArgumentError(f"{dataset.name} does not have the filter {FILTER_ID} on floats")
+        raise _errors.ArgumentError(f"{dataset.name} has the filter {FILTER_ID} with settings that this version does not know")
     settings = {BOUND_MODES[words[0] & 0xFF]: struct.unpack("<d", struct.pack("<II", *words[1:3]))[0]}
     if words[0] & _FLOOR:
         settings["floor"] = struct.unpack("<d", struct.pack("<II", *words[-2:]))[0]

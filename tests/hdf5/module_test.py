@@ -48,6 +48,19 @@ with h5py.File("e.h5", "w") as file:
 for name in "ti":
     assert h5py.File("e.h5")[name][:].tobytes() == t.tobytes()
 """)
+runs("codec() says why there is none", """
+import csz.hdf5, h5py
+with h5py.File("e.h5", "a") as file:
+    file.create_dataset("plain", data=[1.0])
+    csz.hdf5.codec(file["t"])
+    for name, kind, words in (("i", csz.DtypeError, ("filter 411 on int32", "float32")), ("plain", csz.ArgumentError, ("does not have the filter 411",))):
+        try:
+            csz.hdf5.codec(file[name])
+        except kind as error:
+            assert all(word in str(error) for word in words), error
+        else:
+            raise SystemExit(f"a codec for {name}")
+""")
 runs("a file that is not there is that, and is created where it may be", """
 import csz.hdf5, h5py
 try:
