@@ -101,7 +101,7 @@ for i, order in enumerate(itertools.permutations(["csz.hdf5", "netCDF4", "h5py"]
         runs(", ".join(names), WORK, *names)
 # these import h5py themselves: each where h5py stood above
 for name in late + ["kerchunk.hdf"] * HAVE_KERCHUNK:
-    for names in (["csz.hdf5", "netCDF4", name], [name, "netCDF4", "csz.hdf5"]):
+    for names in (["csz.hdf5", "netCDF4", name], ["netCDF4", "csz.hdf5", name], [name, "netCDF4", "csz.hdf5"]):
         names += ["tables"] * HAVE_TABLES
         runs(", ".join(names), WORK, *names)
 
