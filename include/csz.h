@@ -264,14 +264,15 @@ CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspe
 /* An end of the range, so far outside that the bound, which refers to it, flattens most other values. */
 typedef struct csz_fill_outlier {
     int found;        /* 0: the rest is 0 */
-    double value;     /* as the field has it */
+    double value;     /* as the field has it; others may lie as far outside */
     double low, high; /* most other values; at most twice the bound apart */
     double bound_abs;
 } csz_fill_outlier;
 
 /*
  * The same field's outlier where csz_context_fill_suspect finds nothing: it may be a fill value too rare to
- * be suspected, or an error in the data.  Only with a relative bound or a PSNR.
+ * be suspected, one of many numbers that differ, as land smeared by regridding, or an error in the data.
+ * Only with a relative bound or a PSNR.
  */
 CSZ_API void csz_context_fill_outlier(const csz_context *context, csz_fill_outlier *outlier);
 
@@ -625,7 +626,7 @@ CSZ_API void csz_target_tell(csz_target *target, uint64_t nbytes);
 CSZ_API csz_status csz_context_target(const csz_context *context, csz_target *target, size_t target_nbytes);
 
 /* What csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
-enum { CSZ_WATCH_NENDS = 9, CSZ_WATCH_NDISTINCT = 26 };
+enum { CSZ_WATCH_NENDS = 9, CSZ_WATCH_NDISTINCT = 26, CSZ_WATCH_NFEW = 256 };
 typedef struct csz_fill_count {
     double value;
     uint64_t n;
@@ -635,7 +636,8 @@ typedef struct csz_fill_watch {
     uint64_t nmissing;                                          /* of these with the options' fill value */
     csz_fill_count low[CSZ_WATCH_NENDS], high[CSZ_WATCH_NENDS]; /* outermost finite values, not missing */
     double distinct[CSZ_WATCH_NDISTINCT];                       /* some of all values */
-    int nlow, nhigh, ndistinct;
+    double few[CSZ_WATCH_NFEW]; /* values from all over the field, in no order */
+    int nlow, nhigh, ndistinct, nfew;
     int is_exact;              /* all elements are looked at, else a sample */
     int is_part;               /* of a field: a value need not recur, nor others be many */
     csz_bound_mode bound_mode; /* of the options; a caller may replace both before csz_fill_watch_result */

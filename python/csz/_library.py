@@ -144,7 +144,7 @@ class FillCount(c.Structure):
     _fields_ = [("value", c.c_double), ("n", c.c_uint64)]
 
 
-WATCH_NENDS, WATCH_NDISTINCT = 9, 26
+WATCH_NENDS, WATCH_NDISTINCT, WATCH_NFEW = 9, 26, 256
 
 
 class FillWatch(c.Structure):
@@ -154,9 +154,11 @@ class FillWatch(c.Structure):
         ("low", FillCount * WATCH_NENDS),
         ("high", FillCount * WATCH_NENDS),
         ("distinct", c.c_double * WATCH_NDISTINCT),
+        ("few", c.c_double * WATCH_NFEW),
         ("nlow", c.c_int),
         ("nhigh", c.c_int),
         ("ndistinct", c.c_int),
+        ("nfew", c.c_int),
         ("is_exact", c.c_int),
         ("is_part", c.c_int),
         ("bound_mode", c.c_int),

@@ -365,6 +365,13 @@ class ForgottenFill(unittest.TestCase):
                 call(field, rel=1e-2, fill=-9999)
                 call(field, rel=1e-2, fill="none")
 
+    def test_two_that_differ(self):
+        field = np.tile(np.linspace(260, 300, 1000, dtype="f4"), (500, 1))
+        field[0, :2] = 1e20, 2e20
+        for call in (csz.compress, csz.absolute_bound):
+            with self.subTest(call.__name__), self.assertWarnsRegex(csz.FillWarning, r"^the bound is 2e\+17, but most values span 40 .*counts 2e20 and perhaps others"):
+                call(field, rel=1e-3)
+
     def test_no_warning_where_it_is_said_or_not_there(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

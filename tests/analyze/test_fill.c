@@ -522,6 +522,100 @@ static void an_outlier_that_flattens_most_others_is_told(void **state) {
     free(a);
 }
 
+/* What is told of a field in one piece, and the same of it in pieces, the last first. */
+static csz_fill_outlier outlier_of(const test_field *s, csz_bound_mode mode, double bound) {
+    const csz_options o = options_make(mode, bound);
+    const csz_type type = s->field.type;
+    const uint64_t piece = s->n / 7 + 1, size = type == CSZ_F32 ? 4 : 8;
+    csz_fill_watch whole = {.n = 0}, pieces = {.n = 0};
+    csz_value_range range = {0, 0, 0};
+    csz_fill_outlier outlier, other;
+    ASSERT_OK(csz_range_add(&range, s->data, s->n, type, &o));
+    ASSERT_OK(csz_fill_watch_add(&whole, s->data, 0, s->n, type, s->n, &o));
+    if (csz_fill_watch_recount(&whole, &range, type))
+        ASSERT_OK(csz_fill_watch_add(&whole, s->data, 0, s->n, type, s->n, &o));
+    pieces.is_exact = whole.is_exact;
+    for (uint64_t at = (s->n - 1) / piece * piece;; at -= piece) {
+        const uint64_t n = s->n - at < piece ? s->n - at : piece;
+        ASSERT_OK(csz_fill_watch_add(&pieces, (const char *)s->data + at * size, at, n, type, s->n, &o));
+        if (!at) break;
+    }
+    csz_fill_watch_outlier(&outlier, &whole, &range, type);
+    csz_fill_watch_outlier(&other, &pieces, &range, type);
+    assert_memory_equal(&outlier, &other, sizeof outlier);
+    return outlier;
+}
+
+/* Numbers outside that differ from each other: some, spikes in 0.2%, land that regridding has smeared. */
+static void most_values_that_a_bound_flattens_are_told(void **state) {
+    (void)state;
+    static const double few[][3] = {
+        {1e20, 2e20, 1e20}, {1e6, 1.1e6, 1e6}, {1e6, 5e5, 1e6}, {1e5, 2e5, 3e5}, {-1e6, 1e6, 5e5}};
+    static const double bounds[] = {1e-2, 1e-3, 1e-4};
+    for (int type = CSZ_F32; type <= CSZ_F64; type++) {
+        for (int k = 0; k < 11; k++) { /* the last has zeros in nine of ten */
+            test_field s = scattered((csz_type)type, 0, k == 10 ? 0.9 : 0, 0, 0, 40 + (uint64_t)k);
+            rng r = rng_make(50 + (uint64_t)k);
+            double farthest = 0;
+            for (uint64_t i = 0; i < s.n; i++) {
+                const double u = rng_unit(&r), v = rng_unit(&r), land = k < 8 ? 0.1 * (k - 2) : 0;
+                if ((k < 5 || k == 10) && i < 3) store_at(s.data, (csz_type)type, 777 * i, few[k % 10][i]);
+                if (k >= 5 && k < 8 && u < land) store_at(s.data, (csz_type)type, i, 1e20 * (0.3 + 0.7 * v));
+                if (k >= 8 && k < 10 && u < 0.002)
+                    store_at(s.data, (csz_type)type, i, (k < 9 ? 1 : -1) * 4e5 * (1 + v));
+            }
+            for (uint64_t i = 0; i < s.n; i++) {
+                const double x = sample_at(&s, i);
+                if (fabs(x) > fabs(farthest)) farthest = x;
+            }
+            for (int b = 0; b < 4; b++) {
+                const csz_fill_outlier found =
+                    b < 3 ? outlier_of(&s, CSZ_BOUND_REL, bounds[b]) : outlier_of(&s, CSZ_BOUND_PSNR, 60);
+                if (!found.found) fail_msg("kind %d is not told of at bound %d", k, b);
+                assert_true(fabs(found.value) == fabs(farthest));
+                assert_true(found.low >= 0 && found.low < 1 && found.high > 38 && found.high <= 40);
+                assert_true(found.bound_abs >= 0.5 * (found.high - found.low));
+            }
+            if (k >= 1 && k < 4) assert_int_equal(outlier_of(&s, CSZ_BOUND_REL, 1e-6).found, 0);
+            sample_free(&s);
+        }
+    }
+}
+
+/* Nor is anything told of what bounds flatten truly: zeros, masks, tails and densities of many decades. */
+static void nothing_else_is_told(void **state) {
+    (void)state;
+    static const int told[] = {6, 8, 11, 12}; /* one number, beside which all others are lost */
+    for (int kind = 0; kind < 24; kind++) {
+        rng r = rng_make(99 + (uint64_t)kind);
+        test_field s = sample_make(field_2d(CSZ_F64, NY, NX), ZEROS, 1);
+        for (uint64_t i = 0; i < N; i++) {
+            const double u = rng_unit(&r), v = rng_unit(&r);
+            const double more[] = {v < 0.9 ? 0 : pow(10, -9 * u),          /* a plume */
+                                   pow(10, -40 * u),                       /* decades that no bound holds */
+                                   v < 0.97 ? 0 : u,                       /* nearly all zeros */
+                                   v < 0.5 ? 300 + 40 * u : 400 + 90 * u}; /* two regimes */
+            store_at(s.data, CSZ_F64, i, kind < 20 ? innocent(kind, i, &r) : more[kind - 20]);
+        }
+        for (double bound = 1e-2; bound > 1e-6; bound /= 10) {
+            const csz_fill_outlier found = outlier_of(&s, CSZ_BOUND_REL, bound);
+            int is_known = 0;
+            for (size_t k = 0; k < sizeof told / sizeof told[0]; k++) is_known |= kind == told[k];
+            if (found.found && !is_known) fail_msg("%g of kind %d at %g is told", found.value, kind, bound);
+        }
+        sample_free(&s);
+    }
+    for (int kind = 0; kind < CHARACTERS; kind++) {
+        if (kind == SPECIALS || kind == RANDOM_BITS) continue; /* the largest numbers lose the others */
+        test_field s = sample_make(field_3d(CSZ_F32, 30, 40, 50), (character)kind, 9);
+        for (double bound = 1e-2; bound > 1e-6; bound /= 10) {
+            const csz_fill_outlier found = outlier_of(&s, CSZ_BOUND_REL, bound);
+            if (found.found) fail_msg("%g of character %d at %g is told", found.value, kind, bound);
+        }
+        sample_free(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fill_values_are_found),
@@ -540,6 +634,8 @@ int main(void) {
         cmocka_unit_test(pieces_in_any_order_give_the_same),
         cmocka_unit_test(an_analysis_says_it_in_its_reason),
         cmocka_unit_test(an_outlier_that_flattens_most_others_is_told),
+        cmocka_unit_test(most_values_that_a_bound_flattens_are_told),
+        cmocka_unit_test(nothing_else_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -720,6 +720,13 @@ holds "not with a bound that they do not lie within" "$csz" compress rare.f32 -d
 same_text "no note there" "" "$(cat err.txt)"
 holds "analyze looks for it, too" "$csz" analyze rare.f32 -d 1000x1000 -m rel -e 1e-2 -e 1e-4 -p lorenzo
 same_text "and tells it of the bound that flattens" "1" "$(grep -c 'the bound is 100.*span 19.99 and .*counts -9999 and .*give --fill -9999' out.txt)"
+python3 -c '
+import array
+values = array.array("f", (260 + i % 1000 / 25 for i in range(1000000)))
+values[0], values[1] = 1e20, 2e20
+values.tofile(open("rare.f32", "wb"))'
+holds "two numbers far outside that differ are taken for data" "$csz" compress rare.f32 -d 1000x1000 -m psnr -e 60 --verify -f -o odd.csz
+says "with the same note" '^csz: note: the bound, -m psnr -e 60, is 2e.17, but most values of rare.f32 span 39.96 and .*counts 2e20 and ' err.txt
 for words in "bench d3.f32 -d 9600 -m rel -e 2" "bench d3.f32 -d 9600 -e 1e9" "analyze d3.f32 -d 9600 -m rel -e 2" "analyze d3.f32 -d 9600 -e 1e9" \
     "analyze d3.f32 -d 9600 -m psnr -e 1" "hdf5 cdvals -m rel -e 2" "hdf5 cdvals -m psnr -e 1" "hdf5 cdvals --of d3.f32 -d 9600 -m rel -e 2"; do
     # shellcheck disable=SC2086 # words

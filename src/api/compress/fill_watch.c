@@ -21,12 +21,18 @@
  * the width of the other values leaves one or two levels of them; where the number is ten times as large as
  * all others, a tenth of the width is enough.  Sources of strength 1 and heated walls may look the same, so
  * the number must recur in 1 of 1,000, and small ones are data unless they alone are negative.
+ *
+ * Where nothing is suspected, the bound may flatten the field all the same: for one number far outside, or
+ * for many that differ, as spikes, or land that regridding has smeared.  That is only told, so numbers need
+ * not recur: most values lie within twice the bound, and next to nothing lies near them.  The second
+ * condition keeps heavy tails and densities of many decades out, which thin out step by step.
  */
 #include "api/context.h"
 #include "core/bound.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 /*
  * A value in 1 of 100 elements is seen twice with a chance of 99.95% in the smallest sample.  The largest
@@ -36,18 +42,22 @@ enum {
     SAMPLE_LEAST = 1024,
     SAMPLE_MOST = 3500,
     SAMPLE_SHARE = 256,
-    RARE = 4096,                         /* a value of less than one in so many does not count as recurring */
-    RARE_UNFORESEEN = 1000,              /* the same, of numbers that are suspected for the bound alone */
-    CLEAR_WIDTHS = 4,                    /* by so many widths of the other values such a number is off */
-    CONTINUUM = 16,                      /* distinct values that are no fill values */
-    LEAST_WITH_OUTLIER = 100,            /* elements looked at */
-    FEW = 3,                             /* of them, where the fill values are vast */
+    RARE = 4096,              /* a value of less than one in so many does not count as recurring */
+    RARE_UNFORESEEN = 1000,   /* the same, of numbers that are suspected for the bound alone */
+    CLEAR_WIDTHS = 4,         /* by so many widths of the other values such a number is off */
+    CONTINUUM = 16,           /* distinct values that are no fill values */
+    LEAST_WITH_OUTLIER = 100, /* elements looked at */
+    FEW = 3,                  /* of them, where the fill values are vast */
+    CROWD_SHARE = 3,          /* 1 of 3 distinct values may be most: land may take the others */
+    NEAR_BOUNDS = 16,         /* so many bounds from them is near: eight times their width */
+    SMALL_CROWD = 64,         /* of fewer, gaps in a tail of many decades may be chance */
+    NEAR_WIDTHS = 1000,       /* so that so many widths are near, too */
+    NEAR_SHARE = 20,          /* 1 of 20 of the other values may be near; of nine decades 1 of 5 are */
     CANDIDATES_MAX = CSZ_WATCH_NENDS - 1 /* so that at either end a value remains that is none */
 };
 
-/* Elements for each one that is looked at. */
-static uint64_t stride_of(const csz_fill_watch *w, uint64_t nelements) {
-    if (w->is_exact) return 1;
+/* Elements for each one of the sample. */
+static uint64_t sample_stride(uint64_t nelements) {
     uint64_t wanted = nelements / SAMPLE_SHARE;
     if (wanted < SAMPLE_LEAST) wanted = SAMPLE_LEAST;
     if (wanted > SAMPLE_MOST) wanted = SAMPLE_MOST;
@@ -131,6 +141,21 @@ static int load_values(double *x, const void *values, const uint64_t *at, int n,
     return nmissing;
 }
 
+/* Some of the sample's elements, the same ones where all are counted. */
+static void add_few(csz_fill_watch *w, const void *values, uint64_t first, uint64_t n, csz_type type,
+                    uint64_t nelements, const uint64_t *fill) {
+    const uint64_t stride = sample_stride(nelements), nsample = (nelements - 1) / stride + 1,
+                   step = (nsample - 1) / CSZ_WATCH_NFEW + 1;
+    uint64_t i = (first / stride + step - 1) / step * step;
+    for (; i * stride < first + n && w->nfew < CSZ_WATCH_NFEW; i += step) {
+        double x;
+        const uint64_t place = place_of(i, stride), at = place - first;
+        if (place < first || at >= n) continue;
+        (void)load_values(&x, values, &at, 1, type, fill);
+        if (fabs(x) <= DBL_MAX) w->few[w->nfew++] = x;
+    }
+}
+
 csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_t first, uint64_t n,
                               csz_type type, uint64_t nelements, const csz_options *options) {
     enum { BATCH = 64 };
@@ -142,7 +167,8 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
     const int has_fill = o.has_fill != 0;
     watch->bound_mode = o.bound_mode;
     watch->bound = o.bound;
-    const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0, stride = stride_of(watch, nelements);
+    const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0,
+                   stride = watch->is_exact ? 1 : sample_stride(nelements);
     uint64_t i = first / stride, at[BATCH];
     while (i * stride < first + n) {
         double x[BATCH];
@@ -155,6 +181,7 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
         watch->n += (uint64_t)filled;
         add_batch(watch, x, filled);
     }
+    if (!watch->is_part) add_few(watch, values, first, n, type, nelements, has_fill ? &fill : NULL);
     return CSZ_OK;
 }
 
@@ -332,9 +359,82 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
 }
 
 /*
- * The end of the range that lies further outside the next value looked at.  It need not be in the sample, nor
- * stand alone there.  Where the bound exceeds half of the range, all values may come back as one anyway.
+ * One number outside: the end of the range that lies further from the next value looked at.  It need not be
+ * in the sample, nor stand alone there.
  */
+static csz_fill_outlier find_single(const csz_fill_watch *w, const csz_value_range *range, double bound) {
+    const int is_low = w->low[1].value - range->min > range->max - w->high[1].value;
+    const double value = is_low ? range->min : range->max,
+                 low = w->low[is_low && w->low[0].value == value].value,
+                 high = w->high[!is_low && w->high[0].value == value].value;
+    if (!(high > low && bound >= 0.5 * (high - low))) return (csz_fill_outlier){.found = 0};
+    return (csz_fill_outlier){1, value, low, high, bound};
+}
+
+static int compare_values(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Distinct values from all over the field, in ascending order. */
+static int distinct_values(double *x, const csz_fill_watch *w) {
+    int ndistinct = 0;
+    memcpy(x, w->few, (size_t)w->nfew * sizeof *x);
+    qsort(x, (size_t)w->nfew, sizeof *x, compare_values);
+    for (int i = 0; i < w->nfew; i++)
+        if (!ndistinct || x[i] != x[ndistinct - 1]) x[ndistinct++] = x[i];
+    return ndistinct;
+}
+
+/* Values of a narrow span, and how many others are near. */
+typedef struct crowd {
+    double low, high, near;
+    int nnear;
+} crowd;
+
+static void count_near(crowd *c, double x) {
+    c->nnear += (x < c->low && c->low - x <= c->near) || (x > c->high && x - c->high <= c->near);
+}
+
+/* Takes in values at the ends of the field that the few lack. */
+static void widen(crowd *c, const csz_fill_count *ends, int nends, double width) {
+    for (int i = nends - 1; i >= 0; i--) {
+        const double x = ends[i].value, low = x < c->low ? x : c->low, high = x > c->high ? x : c->high;
+        if (high - low > width) continue;
+        c->low = low;
+        c->high = high;
+    }
+}
+
+/*
+ * Any number of values outside: those within twice the bound are most, and few of the others are near.  The
+ * outermost values of the sample say whether some are near, but not how many lie outside.
+ */
+static csz_fill_outlier find_crowd(const csz_fill_watch *w, const csz_value_range *range, double bound) {
+    double x[CSZ_WATCH_NFEW];
+    const int n = distinct_values(x, w);
+    int first = 0, ncrowd = 0, i, end;
+    for (i = end = 0; i < n; i++) {
+        while (end < n && x[end] - x[i] <= 2 * bound) end++;
+        if (end - i <= ncrowd) continue;
+        first = i;
+        ncrowd = end - i;
+    }
+    if (ncrowd < CONTINUUM || ncrowd * CROWD_SHARE < n) return (csz_fill_outlier){.found = 0};
+    crowd c = {x[first], x[first + ncrowd - 1], NEAR_BOUNDS * bound, 0};
+    widen(&c, w->low, w->nlow, 2 * bound);
+    widen(&c, w->high, w->nhigh, 2 * bound);
+    if (ncrowd < SMALL_CROWD && c.near < NEAR_WIDTHS * (c.high - c.low))
+        c.near = NEAR_WIDTHS * (c.high - c.low);
+    for (i = 0; i < n; i++) count_near(&c, x[i]);
+    for (i = 0; i < w->nlow; i++) count_near(&c, w->low[i].value);
+    for (i = 0; i < w->nhigh; i++) count_near(&c, w->high[i].value);
+    if (c.nnear * NEAR_SHARE > n - ncrowd) return (csz_fill_outlier){.found = 0};
+    const double value = c.low - range->min > range->max - c.high ? range->min : range->max;
+    return (csz_fill_outlier){1, value, c.low, c.high, bound};
+}
+
+/* Where the bound exceeds half of the range, all values may come back as one anyway. */
 void csz_fill_watch_outlier(csz_fill_outlier *outlier, const csz_fill_watch *w, const csz_value_range *range,
                             csz_type type) {
     csz_fill_suspect suspect;
@@ -342,15 +442,12 @@ void csz_fill_watch_outlier(csz_fill_outlier *outlier, const csz_fill_watch *w, 
     memset(outlier, 0, sizeof *outlier);
     if (!w || !range || !range->has_values || !csz_is_ranged(w->bound_mode)) return;
     if (w->n < LEAST_WITH_OUTLIER || w->nlow < 2 || w->nhigh < 2) return;
+    const double bound = bound_of(w, range->min, range->max);
+    if (!(bound > 0 && bound < 0.5 * (range->max - range->min))) return;
     csz_fill_watch_result(&suspect, w, type);
     if (suspect.found) return;
-    const int is_low = w->low[1].value - range->min > range->max - w->high[1].value;
-    const double value = is_low ? range->min : range->max,
-                 low = w->low[is_low && w->low[0].value == value].value,
-                 high = w->high[!is_low && w->high[0].value == value].value,
-                 bound = bound_of(w, range->min, range->max);
-    if (!(high > low && bound >= 0.5 * (high - low) && bound < 0.5 * (range->max - range->min))) return;
-    *outlier = (csz_fill_outlier){1, value, low, high, bound};
+    *outlier = find_single(w, range, bound);
+    if (!outlier->found) *outlier = find_crowd(w, range, bound);
 }
 
 void csz_context_watch(csz_context *context, csz_fill_watch *watch, const void *data, uint64_t nelements,
