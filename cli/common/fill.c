@@ -23,10 +23,17 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
     snprintf(what, sizeof what,
              "has %s in about %.3g%%%s of its values, far outside the others (%.4g to %.4g)", value,
              100 * suspect->share, second, suspect->low, suspect->high);
+    const int is_second = options->has_fill && suspect->missing_share > 0;
     if (options->bound_mode == CSZ_BOUND_ABS || options->bound_mode == CSZ_BOUND_PWR) {
-        cli_note("note: %s %s; give --fill %s%s%s if it marks missing values, to have it back exactly, or "
-                 "--fill %s%snone if it is data",
-                 name, what, of, is, value, of, is);
+        if (is_second)
+            cli_note("note: %s %s, besides its fill value %s; if it marks missing values, too, make all of "
+                     "them one, to have them back exactly",
+                     name, what, fill);
+        else
+            cli_note(
+                "note: %s %s; give --fill %s%s%s if it marks missing values, to have it back exactly, or "
+                "--fill %s%snone if it is data",
+                name, what, of, is, value, of, is);
         return CLI_DONE;
     }
     if (suspect->found == 1 && suspect->value == 0) { /* as often data as not */
@@ -35,7 +42,7 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
                  name, what, of, is, of, is);
         return CLI_DONE;
     }
-    if (options->has_fill && suspect->missing_share > 0)
+    if (is_second)
         return cli_fail_usage("%s %s, besides its fill value %s, and the bound would refer to it; make all "
                               "missing values one, or give -m abs",
                               name, what, fill);

@@ -42,11 +42,15 @@ static int note_outlier(const csz_info *info, const char *name, const csz_value_
     char text[CLI_NUMBER_TEXT_NBYTES];
     csz_fill_watch_outlier(&outlier, watch, range, info->field.type);
     if (!outlier.found) return 0;
+    char advice[2 * CLI_NUMBER_TEXT_NBYTES + 48], fill[CLI_NUMBER_TEXT_NBYTES];
+    cli_number_text(text, outlier.value, info->field.type);
+    snprintf(advice, sizeof advice, info->has_fill ? "make that %s" : "give --fill %s",
+             info->has_fill ? cli_number_text(fill, info->fill, info->field.type) : text);
     cli_note("note: the bound, -m %s -e %.9g, is %.4g, but most values of %s span %.4g and may come back as "
-             "one: the range counts %s and perhaps others, far outside; give --fill %s if that marks missing "
-             "values, or another -e",
+             "one: the range counts %s and perhaps others, far outside; %s if that marks missing values, or "
+             "give another -e",
              cli_mode_names[info->bound_mode], info->bound, outlier.bound_abs, name,
-             outlier.high - outlier.low, cli_number_text(text, outlier.value, info->field.type), text);
+             outlier.high - outlier.low, text, advice);
     return 1;
 }
 

@@ -41,9 +41,12 @@ def warn_of_fill(
         return False
     if outlier.found:
         text = _number(outlier.value, dtype)
+        advice = f"give fill={text} if that marks missing values, fill='none' if it is data, or"
+        if fill is not None:
+            advice = f"make that {_number(fill, dtype)} if it marks missing values, or give"
         warnings.warn_explicit(
             f"the bound is {outlier.bound_abs:.4g}, but most values span {outlier.high - outlier.low:.4g} and may come back as one: the range "
-            f"counts {text} and perhaps others, far outside: give fill={text} if that marks missing values, fill='none' if it is data, or another bound",
+            f"counts {text} and perhaps others, far outside: {advice} another bound",
             _errors.FillWarning,
             *(outside() if where is None else where),
         )
@@ -56,6 +59,9 @@ def warn_of_fill(
     advice = f"give fill={text} if it marks missing values, or fill='none' if it is data"
     if suspect.found > 1:
         advice = "make them one and give that as fill if they mark missing values, or give fill='none' if they are data"
+    if fill is not None and suspect.missing_share > 0:
+        also += f", besides the fill value {_number(fill, dtype)},"
+        advice = "make all missing values one"
     warnings.warn_explicit(
         f"{text} stands in about {100 * suspect.share:.3g}%{also} of the values, far outside the others "
         f"({suspect.low:.4g} to {suspect.high:.4g}): {advice}",

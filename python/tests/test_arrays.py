@@ -350,6 +350,18 @@ class ForgottenFill(unittest.TestCase):
         with self.assertWarnsRegex(csz.FillWarning, r"^-1e20 stands in about 0.185% and 1e20 in about 0.0926% of .*: make them one"):
             csz.compress(field, rel=1e-3)
 
+    def test_two_of_which_one_is_named(self):
+        field = smooth((180, 360))
+        field[::4], field[1::8] = 1e20, -9999
+        for fill, other in ((1e20, "-9999.0"), (-9999, "1e20")):
+            for call in (csz.compress, csz.absolute_bound):
+                with self.subTest(call.__name__, fill=fill), self.assertWarnsRegex(csz.FillWarning, rf"^{other} stands .*, besides the fill value .*: make all missing values one$"):
+                    call(field, rel=1e-3, fill=fill)
+        field = smooth((1000, 1000))
+        field[0], field[7, ::500] = 1e20, -9999
+        with self.assertWarnsRegex(csz.FillWarning, r"counts -9999.0 .*: make that 1e20 if it marks missing values, or give another bound$"):
+            csz.compress(field, rel=1e-2, fill=1e20)
+
     def test_one_too_rare_to_be_found(self):
         field = smooth((1000, 1000))
         field.flat[::10000] = -9999

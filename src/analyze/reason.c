@@ -130,10 +130,11 @@ static void put_suspect(char *text, const csz_fill_suspect *s, csz_type type) {
         put(text, "%s %s in about %.3g%%", s->found > 2 ? "," : " and", number_text(other, s->other, type),
             100 * s->other_share);
     if (s->found > 2) put(text, " and more such numbers in some");
-    put(text,
-        " of its values, far outside the others (%.4g to %.4g); give --fill %s, or fill=%s, if it marks "
-        "missing values; ",
-        s->low, s->high, value, value);
+    put(text, " of its values, far outside the others (%.4g to %.4g); ", s->low, s->high);
+    if (s->missing_share > 0)
+        put(text, "make all missing values one, as others have the fill value; ");
+    else
+        put(text, "give --fill %s, or fill=%s, if it marks missing values; ", value, value);
 }
 
 static void put_outlier(char *text, const csz_fill_outlier *o, csz_type type) {

@@ -630,6 +630,17 @@ refuses 2 'has 1e20 in about 0.3[0-9]*%, 1e25 in about 0.1[0-9]*% and more such 
     "$csz" compress six.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
 refuses 2 'has 1e20 in about 0.1%.*besides its fill value -1e20.*-m abs' "two fill values of which one is named" \
     "$csz" compress two.f32 -d 180x360 -m rel -e 1e-3 --fill -1e20 -o forgotten2.csz
+python3 -c '
+import array
+values = array.array("f", open("two.f32", "rb").read())
+array.array("f", [-9999 if i % 10 == 3 else 1e20 if i % 10 == 7 else v for i, v in enumerate(values)]).tofile(open("both.f32", "wb"))'
+for fill in 1e20 -9999; do
+    holds "and with an absolute bound: $fill" "$csz" compress both.f32 -d 180x360 -e 1e-3 --fill $fill -f -o forgotten.csz
+    says "a note that does not name one after the other" "^csz: note: both.f32 has .*, besides its fill value $fill; .* make all of them one" err.txt
+    same_text "alone" "0" "$(grep -c 'give --fill' err.txt)"
+    "$csz" analyze both.f32 -d 180x360 -m rel -e 1e-3 --fill $fill >said.txt
+    says "analyze neither" 'make all missing values one' said.txt
+done
 refuses 2 'has -9999 in about 0.1% and -9998 in about 0.1% ' "two fill values side by side" \
     "$csz" compress near.f32 -d 180x360 -m rel -e 1e-3 -o forgotten2.csz
 refuses 2 'has 1e20 in about 0.1%' "a rare fill value stops cdvals --of" \
@@ -638,7 +649,7 @@ refuses 2 'has 1e20 in about 0.1%' "and a pipe" bash -c "cat rare.f32 | '$csz' c
 holds "100 is no fill value in f32" "$csz" compress round.f32 -d 180x360 -m rel -e 1e-3 -f -o forgotten.csz
 same_text "and gives no note" "" "$(cat err.txt)"
 absent "nothing is written of those" forgotten2.csz
-rm -f rare.f32 two.f32 near.f32 six.f32 round.f32 few.f32
+rm -f both.f32 rare.f32 two.f32 near.f32 six.f32 round.f32 few.f32
 python3 -c '
 import array, random
 random.seed(9)
@@ -716,6 +727,8 @@ for i in range(0, 1000000, 10000):
 values.tofile(open("rare.f32", "wb"))'
 holds "a fill value too rare to be found is taken for data" "$csz" compress rare.f32 -d 1000x1000 -m rel -e 1e-2 -f -o odd.csz
 says "with a note where the others lie within the bound" '^csz: note: the bound, -m rel -e 0.01, is 100.*span 19.99 and .*counts -9999 and .*give --fill -9999' err.txt
+"$csz" compress rare.f32 -d 1000x1000 -m rel -e 1e-2 --fill nan -f -o odd.csz 2>err.txt >out.txt
+says "which has them made one where another is named" 'make that nan if that marks missing values' err.txt
 holds "not with a bound that they do not lie within" "$csz" compress rare.f32 -d 1000x1000 -m rel -e 1e-4 -f -o odd.csz
 same_text "no note there" "" "$(cat err.txt)"
 holds "analyze looks for it, too" "$csz" analyze rare.f32 -d 1000x1000 -m rel -e 1e-2 -e 1e-4 -p lorenzo
