@@ -265,7 +265,8 @@ CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspe
 typedef struct csz_fill_outlier {
     int found;        /* 0: the rest is 0 */
     double value;     /* as the field has it; others may lie as far outside */
-    double low, high; /* most other values; at most twice the bound apart */
+    double low, high; /* most other values; at most twice the bound apart, or ten times it where people
+                         write value for "missing" */
     double bound_abs;
 } csz_fill_outlier;
 

@@ -35,7 +35,7 @@ int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const ch
     return 1;
 }
 
-/* 1 after a note: most values lie within the bound, since the range counts a number far outside. */
+/* 1 after a note: most values lie within a few bounds, since the range counts a number far outside. */
 static int note_outlier(const csz_info *info, const char *name, const csz_value_range *range,
                         const csz_fill_watch *watch) {
     csz_fill_outlier outlier;
@@ -47,10 +47,11 @@ static int note_outlier(const csz_info *info, const char *name, const csz_value_
     snprintf(advice, sizeof advice, info->has_fill ? "make that %s" : "give --fill %s",
              info->has_fill ? cli_number_text(fill, info->fill, info->field.type) : text);
     cli_note("note: the bound, -m %s -e %.9g, is %.4g, but most values of %s span %.4g and may come back as "
-             "one: the range counts %s and perhaps others, far outside; %s if that marks missing values, or "
+             "%s: the range counts %s and perhaps others, far outside; %s if that marks missing values, or "
              "give another -e",
              cli_mode_names[info->bound_mode], info->bound, outlier.bound_abs, name,
-             outlier.high - outlier.low, text, advice);
+             outlier.high - outlier.low,
+             outlier.bound_abs >= 0.5 * (outlier.high - outlier.low) ? "one" : "a few", text, advice);
     return 1;
 }
 

@@ -40,12 +40,12 @@ def warn_of_fill(
     if isinstance(fill, str):
         return False
     if outlier.found:
-        text = _number(outlier.value, dtype)
+        text, span = _number(outlier.value, dtype), outlier.high - outlier.low
         advice = f"give fill={text} if that marks missing values, fill='none' if it is data, or"
         if fill is not None:
             advice = f"make that {_number(fill, dtype)} if it marks missing values, or give"
         warnings.warn_explicit(
-            f"the bound is {outlier.bound_abs:.4g}, but most values span {outlier.high - outlier.low:.4g} and may come back as one: the range "
+            f"the bound is {outlier.bound_abs:.4g}, but most values span {span:.4g} and may come back as {'one' if 2 * outlier.bound_abs >= span else 'a few'}: the range "
             f"counts {text} and perhaps others, far outside: {advice} another bound",
             _errors.FillWarning,
             *(outside() if where is None else where),

@@ -142,9 +142,10 @@ static void put_outlier(char *text, const csz_fill_outlier *o, csz_type type) {
     if (!o->found) return;
     number_text(value, o->value, type);
     put(text,
-        "the bound is %.4g, but most values span %.4g and may come back as one: the range counts %s and "
+        "the bound is %.4g, but most values span %.4g and may come back as %s: the range counts %s and "
         "perhaps others, far outside; give --fill %s, or fill=%s, if that marks missing values; ",
-        o->bound_abs, o->high - o->low, value, value, value);
+        o->bound_abs, o->high - o->low, o->bound_abs >= 0.5 * (o->high - o->low) ? "one" : "a few", value,
+        value, value);
 }
 
 void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fill_suspect *suspect,

@@ -582,6 +582,29 @@ static void most_values_that_a_bound_flattens_are_told(void **state) {
     }
 }
 
+/* A bound of a quarter of the others' width beside a number that people write for "missing". */
+static void a_rare_customary_number_is_told_sooner(void **state) {
+    (void)state;
+    static const struct {
+        double mark, bound;
+        int is_told;
+    } cases[] = {{-9999, 1e-3, 1}, {-9999, 3e-4, 0}, {-9998.5, 1e-3, 0}, {-9998.5, 4e-3, 1}, {9999, 1e-3, 1}};
+    for (int type = CSZ_F32; type <= CSZ_F64; type++)
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            test_field s = patched((csz_type)type, 260, 300, 0, 0);
+            for (uint64_t i = 0; i < 28; i++) store_at(s.data, (csz_type)type, 10007 * i, cases[c].mark);
+            const csz_fill_outlier found = outlier_of(&s, CSZ_BOUND_REL, cases[c].bound);
+            if (found.found != cases[c].is_told) fail_msg("%g at %g", cases[c].mark, cases[c].bound);
+            if (found.found)
+                assert_true(found.value == cases[c].mark && found.low >= 260 && found.high <= 300);
+            sample_free(&s);
+        }
+    test_field s = patched(CSZ_F64, -9000, 9000, 0, 0); /* not clear of the others */
+    store_at(s.data, CSZ_F64, 7, -9999);
+    assert_int_equal(outlier_of(&s, CSZ_BOUND_REL, 0.2).found, 0);
+    sample_free(&s);
+}
+
 /* Nor is anything told of what bounds flatten truly: zeros, masks, tails and densities of many decades. */
 static void nothing_else_is_told(void **state) {
     (void)state;
@@ -635,6 +658,7 @@ int main(void) {
         cmocka_unit_test(an_analysis_says_it_in_its_reason),
         cmocka_unit_test(an_outlier_that_flattens_most_others_is_told),
         cmocka_unit_test(most_values_that_a_bound_flattens_are_told),
+        cmocka_unit_test(a_rare_customary_number_is_told_sooner),
         cmocka_unit_test(nothing_else_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -360,14 +360,19 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
 
 /*
  * One number outside: the end of the range that lies further from the next value looked at.  It need not be
- * in the sample, nor stand alone there.
+ * in the sample, nor stand alone there.  Of a customary one, clear of the others, a bound of a tenth of
+ * their width is enough, which leaves five levels of them: it hardly is data.
  */
-static csz_fill_outlier find_single(const csz_fill_watch *w, const csz_value_range *range, double bound) {
+static csz_fill_outlier find_single(const csz_fill_watch *w, const csz_value_range *range, csz_type type,
+                                    double bound) {
     const int is_low = w->low[1].value - range->min > range->max - w->high[1].value;
     const double value = is_low ? range->min : range->max,
                  low = w->low[is_low && w->low[0].value == value].value,
                  high = w->high[!is_low && w->high[0].value == value].value;
-    if (!(high > low && bound >= 0.5 * (high - low))) return (csz_fill_outlier){.found = 0};
+    const int is_clear = fabs(value) >= 2 * largest(low, high) &&
+                         (is_low ? low - value : value - high) >= high - low && is_customary(value, type);
+    if (!(high > low && bound >= (is_clear ? 0.1 : 0.5) * (high - low)))
+        return (csz_fill_outlier){.found = 0};
     return (csz_fill_outlier){1, value, low, high, bound};
 }
 
@@ -446,7 +451,7 @@ void csz_fill_watch_outlier(csz_fill_outlier *outlier, const csz_fill_watch *w, 
     if (!(bound > 0 && bound < 0.5 * (range->max - range->min))) return;
     csz_fill_watch_result(&suspect, w, type);
     if (suspect.found) return;
-    *outlier = find_single(w, range, bound);
+    *outlier = find_single(w, range, type, bound);
     if (!outlier->found) *outlier = find_crowd(w, range, bound);
 }
 
