@@ -186,6 +186,8 @@ def compress(
     )  # fmt: skip
     warn()
     _warnings.warn_of_bound(array, abs, rel, psnr, fill)
+    if ratio is not None or size is not None:
+        _warnings.warn_of_target(array, archive, fill)
     if not _arrays.is_device(array) and _warnings.starts_as_archive(array):
         warnings.warn_explicit("the array holds the bytes of an archive, compressed as numbers: give those to csz.decompress", UserWarning, *_warnings.outside())
     return archive

@@ -91,6 +91,24 @@ def warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float 
     warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else 'smaller bound'}", UserWarning, *outside())
 
 
+def warn_of_target(array: Any, archive: Any, fill: Fill) -> None:
+    """Warns where a ratio or size was reached with a bound of a tenth of the range or more."""
+    info = _library.Info()
+    if _arrays.is_device(array) or not isinstance(archive, bytes):
+        return
+    if lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(archive), c.c_void_p), len(archive)) != 0:
+        return
+    limits = _ranges.range_of(_arrays.in_parts(array), named_fill(fill))
+    if limits is None or limits[0] == limits[1] or info.bound_abs < 0.1 * (limits[1] - limits[0]):
+        return
+    warnings.warn_explicit(
+        f"such an archive takes a bound of {info.bound_abs:.4g}, {100 * info.bound_abs / (limits[1] - limits[0]):.0f}% of the range: most detail is lost; "
+        "ask for less, or try predictor='auto'",
+        UserWarning,
+        *outside(),
+    )
+
+
 def starts_as_archive(array: Any) -> bool:
     start, info = _arrays.as_numpy(array).flat[: _library.HEADER_MAX_NBYTES].tobytes(), _library.Info()
     return bool(lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(start), c.c_void_p), len(start)) == 0)

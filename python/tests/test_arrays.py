@@ -384,6 +384,17 @@ class ForgottenFill(unittest.TestCase):
             with self.subTest(call.__name__), self.assertWarnsRegex(csz.FillWarning, r"^the bound is 2e\+17, but most values span 40 .*counts 2e20 and perhaps others"):
                 call(field, rel=1e-3)
 
+    def test_a_ratio_that_takes_most_detail(self):
+        field = np.random.default_rng(3).random((300, 400), "f4")
+        for target in ({"ratio": 25}, {"size": 19200}):
+            with self.subTest(**target), self.assertWarnsRegex(UserWarning, r"^such an archive takes a bound of 0.[0-9]+, [1-9][0-9]% of the range: most detail is lost; ask for less") as caught:
+                csz.compress(field, **target)
+            self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            csz.compress(field, ratio=4)
+            csz.compress(np.zeros((300, 400)), ratio=5)
+
     def test_no_warning_where_it_is_said_or_not_there(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
