@@ -147,7 +147,7 @@ lint:
 
 PREFIX ?= /usr/local
 install: all
-	cmake --install $(BUILD) --prefix $(PREFIX)
+	cmake --install $(BUILD) --prefix "$(PREFIX)"
 	while IFS= read -r file || [ -n "$$file" ]; do printf '%s\n' "$(DESTDIR)$$file"; done <$(BUILD)/install_manifest.txt >$(BUILD)/installed.txt
 
 uninstall:

@@ -56,6 +56,16 @@ else
     echo "left out: nvcc is not here"
 fi
 
+# ---- Folders with blanks in their names ----
+mkdir arguments
+printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >arguments/cmake
+chmod +x arguments/cmake
+mkdir -p "$build"
+echo "$work/my prefix/include/csz.h" >"$build/install_manifest.txt"
+PATH=$work/arguments:$PATH make -s -C "$source" -o all install BUILD="$build" PREFIX="$work/my prefix" DESTDIR="$work/a root" >out.txt 2>&1
+same "make install takes a PREFIX with a blank" "$work/my prefix" "$(grep -A 1 -xe --prefix out.txt | tail -n 1)"
+same "and a DESTDIR" "$work/a root$work/my prefix/include/csz.h" "$(cat "$build/installed.txt")"
+
 # ---- CUDA architectures ----
 cat >nvcc <<'SH'
 #!/bin/sh
