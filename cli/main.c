@@ -197,8 +197,14 @@ static int dispatch(int argc, char **argv) {
     }
     if (strcmp(first, "hdf5") == 0) return cli_run_hdf5(argc - 2, argv + 2);
     row = find_command(first);
-    if (!row)
-        return cli_arguments_fail_command(first, argc > 2 && find_command(argv[2]) ? argv[2] : "compress");
+    if (!row) {
+        const char *asked = argc > 2 ? argv[2] : "compress";
+        if (strcmp(asked, "hdf5") == 0)
+            asked = "hdf5 repack"; /* the one that may be quiet */
+        else if (!find_command(asked))
+            asked = "compress";
+        return cli_arguments_fail_command(first, asked);
+    }
     return run_command(row, argc - 2, argv + 2);
 }
 

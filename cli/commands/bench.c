@@ -208,9 +208,11 @@ static int run(bench *b, const cli_arguments *arguments) {
     char miss[CLI_MISS_TEXT_NBYTES];
     timing compress, decompress;
     csz_fill_suspect suspect;
+    csz_fill_outlier outlier;
     cli_progress_start("measuring", b->nbytes);
     csz_status status = compress_once(b);
     csz_context_fill_suspect(b->context, &suspect);
+    csz_context_fill_outlier(b->context, &outlier);
     if (status == CSZ_OK &&
         cli_fill_check(&suspect, arguments, b->field.type, cli_input_name(arguments->paths[0])) != CLI_DONE) {
         cli_progress_stop();
@@ -238,6 +240,7 @@ static int run(bench *b, const cli_arguments *arguments) {
     if (status != CSZ_OK) return cli_fail_status(status, "measure", cli_input_name(arguments->paths[0]));
     (void)cli_note_bound(info.bound_mode, info.bound, info.bound_abs, cli_input_name(arguments->paths[0]),
                          metrics.max - metrics.min, 0);
+    (void)cli_fill_note_outlier(&outlier, arguments, b->field.type, cli_input_name(arguments->paths[0]));
     print_report(arguments, b, &info, &metrics, &compress, &decompress);
     return CLI_DONE;
 }

@@ -134,12 +134,15 @@ static int check_fill(const cli_field *field, const cli_arguments *arguments) {
     csz_fill_watch watch = {.n = 0};
     csz_value_range range = {.has_values = 0};
     csz_fill_suspect suspect;
+    csz_fill_outlier outlier;
     (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, type, field->nelements, options);
     if (cli_is_ranged(options->bound_mode))
         (void)csz_range_add(&range, field->data, field->nelements, type, options);
     if (csz_fill_watch_recount(&watch, &range, type))
         (void)csz_fill_watch_add(&watch, field->data, 0, field->nelements, type, field->nelements, options);
     csz_fill_watch_result(&suspect, &watch, type);
+    csz_fill_watch_outlier(&outlier, &watch, &range, type);
+    (void)cli_fill_note_outlier(&outlier, arguments, type, field->input.name);
     return cli_fill_check(&suspect, arguments, type, field->input.name);
 }
 

@@ -60,3 +60,23 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
         "or --fill %s%snone if it is data",
         name, what, of, is, value, of, is);
 }
+
+int cli_fill_note_outlier(const csz_fill_outlier *outlier, const cli_arguments *arguments, csz_type type,
+                          const char *name) {
+    char value[CLI_NUMBER_TEXT_NBYTES], fill[CLI_NUMBER_TEXT_NBYTES], advice[256];
+    const csz_options *options = &arguments->options;
+    const char *of = arguments->fill_of ? arguments->fill_of : "", *is = arguments->fill_of ? "=" : "";
+    const double span = outlier->high - outlier->low;
+    if (!outlier->found || arguments->fill_choice == CLI_FILL_NONE) return 0;
+    cli_number_text(value, outlier->value, type);
+    if (options->has_fill)
+        snprintf(advice, sizeof advice, "make that %s", cli_number_text(fill, options->fill, type));
+    else
+        snprintf(advice, sizeof advice, "give --fill %s%s%s", of, is, value);
+    cli_note("note: the bound, -m %s -e %.9g, is %.4g, but most values of %s span %.4g and may come back as "
+             "%s: the range counts %s and perhaps others, far outside; %s if that marks missing values, or "
+             "give another -e",
+             cli_mode_names[options->bound_mode], options->bound, outlier->bound_abs, name, span,
+             outlier->bound_abs >= 0.5 * span ? "one" : "a few", value, advice);
+    return 1;
+}

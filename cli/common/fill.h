@@ -13,4 +13,8 @@
 int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *arguments, csz_type type,
                    const char *name);
 
+/* 1 after a note: most values lie within a few bounds, since the range counts a number far outside. */
+int cli_fill_note_outlier(const csz_fill_outlier *outlier, const cli_arguments *arguments, csz_type type,
+                          const char *name);
+
 #endif

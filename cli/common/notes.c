@@ -2,6 +2,7 @@
 /* notes.c: see notes.h. */
 #include "common/notes.h"
 
+#include "common/fill.h"
 #include "common/report.h"
 #include "terminal/message.h"
 #include "terminal/values.h"
@@ -35,32 +36,14 @@ int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const ch
     return 1;
 }
 
-/* 1 after a note: most values lie within a few bounds, since the range counts a number far outside. */
-static int note_outlier(const csz_info *info, const char *name, const csz_value_range *range,
-                        const csz_fill_watch *watch) {
-    csz_fill_outlier outlier;
-    char text[CLI_NUMBER_TEXT_NBYTES];
-    csz_fill_watch_outlier(&outlier, watch, range, info->field.type);
-    if (!outlier.found) return 0;
-    char advice[2 * CLI_NUMBER_TEXT_NBYTES + 48], fill[CLI_NUMBER_TEXT_NBYTES];
-    cli_number_text(text, outlier.value, info->field.type);
-    snprintf(advice, sizeof advice, info->has_fill ? "make that %s" : "give --fill %s",
-             info->has_fill ? cli_number_text(fill, info->fill, info->field.type) : text);
-    cli_note("note: the bound, -m %s -e %.9g, is %.4g, but most values of %s span %.4g and may come back as "
-             "%s: the range counts %s and perhaps others, far outside; %s if that marks missing values, or "
-             "give another -e",
-             cli_mode_names[info->bound_mode], info->bound, outlier.bound_abs, name,
-             outlier.high - outlier.low,
-             outlier.bound_abs >= 0.5 * (outlier.high - outlier.low) ? "one" : "a few", text, advice);
-    return 1;
-}
-
 void cli_note_implausible(const cli_source *source, const csz_info *info, const cli_arguments *arguments,
                           const csz_value_range *range, const csz_fill_watch *watch) {
     const csz_options *asked = &arguments->options;
     const int is_sample = !range->has_values && watch->n < info->nelements;
     const char *name = source->stream.name;
     char dims[CLI_DIMS_TEXT_NBYTES];
+    csz_fill_outlier outlier;
+    csz_fill_watch_outlier(&outlier, watch, range, info->field.type);
     if (source->ndim > CSZ_MAX_NDIM)
         cli_note("note: %s has %d dims, of which the archive keeps %s", name, source->ndim,
                  cli_dims_text(dims, &source->field));
@@ -81,7 +64,7 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
                  name);
     else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, name,
                              cli_range_width(range, watch), is_sample) &&
-             !(arguments->fill_choice != CLI_FILL_NONE && note_outlier(info, name, range, watch)) &&
+             !cli_fill_note_outlier(&outlier, arguments, info->field.type, name) &&
              info->nbytes_field >= WORTH_A_NOTE &&
              info->nbytes_archive - info->metadata_nbytes >= info->nbytes_field)
         cli_note(

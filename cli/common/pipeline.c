@@ -187,8 +187,9 @@ int cli_pipeline_run(const cli_pipeline *p) {
         if (error && nworkers == 0) { /* fewer workers than wanted will do */
             pthread_mutex_lock(&r->mutex);
             fail_locked(r, cli_fail("cannot start a thread: %s; raise the limit on processes (ulimit -u) or "
-                                    "on memory (ulimit -v), or give fewer threads with -j",
-                                    strerror(error)));
+                                    "on memory (ulimit -v)%s",
+                                    strerror(error),
+                                    p->flight.nworkers > 1 ? ", or give fewer threads with -j" : ""));
             pthread_mutex_unlock(&r->mutex);
         }
         write_jobs(r);

@@ -212,7 +212,7 @@ static int take_type(cli_npy *npy, const header *found, const char *name) {
         }
     }
     if (found->is_structured)
-        return cli_fail("%s holds records of several fields; save each field of numbers by itself, with "
+        return cli_fail("%s holds records, not numbers; save each of their fields by itself, with "
                         "numpy.save('NAME.npy', array['NAME'])",
                         name);
     switch (found->descr[strcspn(found->descr, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?")]) {

@@ -59,13 +59,16 @@ static int apply_dims(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
-/* "1%", "80dB" and the like: a number and a unit. */
+/* "1%", "80 dB" and the like: a number and a unit. */
 static int has_unit(double *value, const char *text, const char *unit) {
     char number[32];
-    const size_t n = strlen(text), m = strlen(unit);
-    if (n <= m || n - m >= sizeof number || strcasecmp(text + n - m, unit) != 0) return 0;
-    memcpy(number, text, n - m);
-    number[n - m] = '\0';
+    const size_t m = strlen(unit);
+    size_t n = strlen(text);
+    if (n <= m || strcasecmp(text + n - m, unit) != 0) return 0;
+    for (n -= m; n > 0 && text[n - 1] == ' ';) n--;
+    if (n >= sizeof number) return 0;
+    memcpy(number, text, n);
+    number[n] = '\0';
     return cli_parse_double(value, number);
 }
 
@@ -409,7 +412,9 @@ static const option_row rows[] = {
      "parts of each dim, slowest first, one a rank (default: slabs of the slowest dim)"},
     {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
      "count every tile and code every workflow, instead of predicting from a sample"},
-    {BOUNDED | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
+    {CLI_MPI_COMPRESS, 0, "fill", NULL, "V", apply_fill,
+     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; none: every value counts"},
+    {(BOUNDED & ~MPI) | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
      "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file says; "
      "none: every value counts"},
     {CLI_REPACK, 0, "var", NULL, "T=0.01abs,...", apply_var,

@@ -111,6 +111,7 @@ another|compress takes one file, and 'another' is one too many
 EOF
 refuses "decompress -t f32" 'decompress has no option -t; see csz-mpi decompress --help' mpi 1 "$build/csz-mpi" decompress one.csz -o x -t f32
 refuses "decompress --memory-limit 12Q" "memory limit '12Q' is not understood" mpi 1 "$build/csz-mpi" decompress one.csz -o x --memory-limit 12Q
+holds "the help promises nothing of HDF5 files, which it does not read" test -z "$("$build/csz-mpi" compress --help | grep HDF5)"
 refuses "no command" 'the command is missing; see csz-mpi --help' mpi 1 "$build/csz-mpi"
 refuses "an option before the command" 'option -q stands before the command; give it after, as in csz-mpi decompress -q$' mpi 1 "$build/csz-mpi" -q decompress one.csz
 refuses "an unknown command" "no command 'pack'; see csz-mpi --help" mpi 1 "$build/csz-mpi" pack

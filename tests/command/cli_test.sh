@@ -396,7 +396,7 @@ refuses 1 "<i4.*astype" "integers are refused" "$csz" compress integers.npy -e 1
 refuses 1 "complex.*array.real" "complex numbers are refused, with both parts named" "$csz" compress complex.npy -e 1e-3
 refuses 1 "Python objects" "objects are refused" "$csz" compress object.npy -e 1e-3
 refuses 1 "'<U5'" "text is refused" "$csz" compress text.npy -e 1e-3
-refuses 1 "records.*array\['NAME'\]" "records are refused" "$csz" compress structured.npy -e 1e-3
+refuses 1 "holds records, not numbers; .*array\['NAME'\]" "records are refused" "$csz" compress structured.npy -e 1e-3
 refuses 2 "zip file.*numpy.save" "a .npz is refused" "$csz" compress arrays.npz -e 1e-3
 refuses 2 "archive already; restore it with csz decompress" "an archive is refused as a field" "$csz" compress one.csz -e 1e-3
 refuses 1 '39360 .*38400' "a .npy with too little data is refused" "$csz" compress short.npy -e 1e-3
@@ -699,6 +699,7 @@ for words in "-q compress d1.f64" "--quiet compress d1.f64" "-v compress d1.f64"
 done
 refuses 2 'as in csz decompress -q$' "and before another" "$csz" -q decompress x.csz
 refuses 2 'option -q stands .*, as in csz hdf5 repack -q$' "and before one of hdf5" "$csz" hdf5 -q repack a.nc b.nc
+refuses 2 'option -q stands .*, as in csz hdf5 repack -q$' "and before hdf5" "$csz" -q hdf5 repack a.nc b.nc
 
 # ---- What was hardly meant ---------------------------------------------------------------------------
 
@@ -740,6 +741,10 @@ values[0], values[1] = 1e20, 2e20
 values.tofile(open("rare.f32", "wb"))'
 holds "two numbers far outside that differ are taken for data" "$csz" compress rare.f32 -d 1000x1000 -m psnr -e 60 --verify -f -o odd.csz
 says "with the same note" '^csz: note: the bound, -m psnr -e 60, is 2e.17, but most values of rare.f32 span 39.96 and .*counts 2e20 and ' err.txt
+holds "bench measures it" "$csz" bench rare.f32 -d 1000x1000 -m psnr -e 60 --repeat 1
+says "with it, too" '^csz: note: the bound, -m psnr -e 60, is 2e.17, but most values of rare.f32 span 39.96 and ' err.txt
+holds "cdvals finds its bound" "$csz" hdf5 cdvals --of rare.f32 -d 1000x1000 -m psnr -e 60
+says "with it as well" '^csz: note: the bound, -m psnr -e 60, is 2e.17, but most values of rare.f32 span 39.96 and .*counts 2e20 and ' err.txt
 for words in "bench d3.f32 -d 9600 -m rel -e 2" "bench d3.f32 -d 9600 -e 1e9" "analyze d3.f32 -d 9600 -m rel -e 2" "analyze d3.f32 -d 9600 -e 1e9" \
     "analyze d3.f32 -d 9600 -m psnr -e 1" "hdf5 cdvals -m rel -e 2" "hdf5 cdvals -m psnr -e 1" "hdf5 cdvals --of d3.f32 -d 9600 -m rel -e 2"; do
     # shellcheck disable=SC2086 # words
@@ -1242,6 +1247,7 @@ done
 holds "a name that ends in .f64 tells the type" "$csz" compress d3.f64 -d 12,20,40 -e 1e-3 -o x.csz -f
 refuses 2 'dims' "dims of two kinds" "$csz" compress d3.f32 -d 12x20,40 -e 1e-3
 refuses 2 '-m rel -e 0.01' "a bound in percent" "$csz" compress d3.f32 -d 9600 -e 1%
+refuses 2 '-m rel -e 0.01' "and with a blank" "$csz" compress d3.f32 -d 9600 -e "1 %"
 refuses 2 'give csz verify d3.f32 one.csz' "verify with its files swapped" "$csz" verify one.csz d3.f32
 rm -f x.csz d3.raw
 refuses 2 'needs a value' "an option without its value" "$csz" compress d3.f32 -t

@@ -108,6 +108,8 @@ unset CSZ_FAULT_STDIO
 
 CSZ_FAULT=pthread_create:1:EAGAIN LD_PRELOAD=$shim "$csz" test good.csz >out.txt 2>err.txt
 if [[ $? -ne 1 ]] || ! grep -q 'cannot start a thread.*ulimit -u' err.txt; then bad "a thread that is refused: the message"; fi
+CSZ_FAULT=pthread_create:1:EAGAIN LD_PRELOAD=$shim "$csz" test good.csz -j 1 >out.txt 2>err.txt
+if [[ $? -ne 1 ]] || ! grep -q 'cannot start a thread.*ulimit -v)$' err.txt; then bad "the only thread that is refused: the message"; fi
 
 # ---- Signals while a temporary has a name -----------------------------------------------------------------
 

@@ -22,6 +22,7 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
     csz_value_range range = {0, 0, 0};
     csz_fill_watch watch = {.n = 0};
     csz_fill_suspect suspect;
+    csz_fill_outlier outlier;
     repack_piece at = {.nelements = 0};
     int status = CLI_DONE, recounts = 0;
     repack_chunks_of(chunk, v, dataset);
@@ -50,6 +51,8 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
     arguments.fill_of = v->path;
     csz_fill_watch_result(&suspect, &watch, v->type);
     if (status == CLI_DONE) status = cli_fill_check(&suspect, &arguments, v->type, v->path);
+    csz_fill_watch_outlier(&outlier, &watch, &range, v->type);
+    if (status == CLI_DONE) (void)cli_fill_note_outlier(&outlier, &arguments, v->type, v->path);
     if (status == CLI_DONE && csz_range_bound(&v->bound_abs, &range, &v->options) != CSZ_OK)
         status = cli_fail("%s of %s has no bound; give one with --var", v->path, p->r->input_path);
     /* the filter takes no bound of 0: values that are all equal keep any */
