@@ -76,6 +76,14 @@ says "what is skipped" '^/big +4x40x60 +as it is: skipped' table.txt
 says "the files' sizes" '^in.nc -> out.nc: .*ratio [0-9.]+$' table.txt
 holds "repack with a bound beyond what a variable spans" "$csz" hdf5 repack in.nc coarse.nc -m rel -e 1e-3 --var p=1e6abs
 says "notes it" '^csz: note: the bound of /p is 1e\+06, and its values span ' err.txt
+python3 -c '
+import array
+values = array.array("f", (260 + i % 1000 / 25 for i in range(100000)))
+values[0], values[1] = 1e20, 2e20
+values.tofile(open("two.f32", "wb"))'
+"$csz" compress two.f32 -d 100x1000 -m exact -o two.csz >out.txt && "$csz" decompress two.csz -o two.nc:t >out.txt
+holds "repack with numbers far outside" "$csz" hdf5 repack two.nc two2.nc -m rel -e 1e-3
+says "notes what is lost beside them" '^csz: note: the bound, -m rel -e 0.001, is 2e.17, but most values of /t span 39.96 .*give --fill /t=2e20 if' err.txt
 if ((reads)); then
     ncdump -h in.nc | sed 1d >wanted.txt
     ncdump -h out.nc | sed 1d >found.txt
