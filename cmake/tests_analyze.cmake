@@ -16,9 +16,13 @@ if(TARGET test_analyze AND NOT CSZ_SANITIZE)
 endif()
 
 # What the command loads before it starts is the C library, where cmake/command_start.cmake found that it can
-# be.
-if(TARGET csz AND NOT CSZ_SANITIZE AND NOT CSZ_HAVE_CUDA AND CSZ_LINKS_AS_NEEDED AND (CSZ_LINKS_ZSTD_ARCHIVE OR NOT TARGET Zstd::Zstd) AND CMAKE_READELF)
-    csz_register(command_start unit 30 COMMAND sh -c "! \"$1\" -d \"$2\" | grep NEEDED | grep -v 'libc[.]\\|ld-'" sh "${CMAKE_READELF}" $<TARGET_FILE:csz>)
+# be; beside CUDA also what the CUDA runtime needs where the C library is older than 2.34.
+set(start_libraries "libc[.]\\|ld-")
+if(CSZ_HAVE_CUDA)
+    string(APPEND start_libraries "\\|libdl[.]\\|librt[.]\\|libpthread[.]")
+endif()
+if(TARGET csz AND NOT CSZ_SANITIZE AND (NOT CSZ_HAVE_CUDA OR CSZ_STATIC_CXX_RUNTIME) AND CSZ_LINKS_AS_NEEDED AND (CSZ_LINKS_ZSTD_ARCHIVE OR NOT TARGET Zstd::Zstd) AND CMAKE_READELF)
+    csz_register(command_start unit 30 COMMAND sh -c "! \"$1\" -d \"$2\" | grep NEEDED | grep -v \"$3\"" sh "${CMAKE_READELF}" $<TARGET_FILE:csz> "${start_libraries}")
 endif()
 
 # tests/gpu/gpu_quality.c on the emulated kernels, built as emulated_api is.
