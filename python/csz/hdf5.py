@@ -13,11 +13,14 @@ of in its default folders, so setting it would take away other filters, here and
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import importlib
 import os
 import re
 import struct
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -60,28 +63,53 @@ def _loaded(pattern: str) -> list[ctypes.CDLL]:
     return [ctypes.CDLL(path) for path in sorted(paths) if re.match(pattern, os.path.basename(path)) and os.path.exists(path)]
 
 
+_PACKAGES = ("h5py", "netCDF4", "tables")
+_lock = threading.Lock()
+_told: set[int] = set()  # handles of libraries that know the folder
+
+
 def register() -> None:
     """Tells every HDF5 and netCDF that is loaded where the plugin is.  Importing the module does it, and so does
-    an import of h5py, netCDF4 or PyTables after that; call it where something else loads an HDF5 later.  A
-    second call does no harm."""
+    an import of h5py, netCDF4 or PyTables after that; call it where something else loads an HDF5 later.  What
+    has been told is left alone, since another thread may be using it."""
     folder = os.fsencode(plugin_path())
-    copies = [library for library in _loaded(r"libhdf5(_serial|_openmpi|_mpich)?[-.]") if _calls_itself(library)]
-    before = [_paths_of(library) for library in copies]
-    for library in _loaded(r"libnetcdf[-.]"):
-        _register_nczarr(library, folder)
-    for library, paths in zip(copies, before):
-        for path in paths:  # netCDF gives its HDF5 its own list
-            if path not in _paths_of(library):
-                library.H5PLappend(path)
-        if folder not in _paths_of(library) and hasattr(library, "H5PLprepend"):  # 1.10.1 and later
-            library.H5PLprepend(folder)
+    with _lock:
+        netcdfs = [library for library in _loaded(r"libnetcdf[-.]") if library._handle not in _told]
+        theirs = {_address(library, "H5open") for library in netcdfs} - {None}
+        copies = [
+            library
+            for library in _loaded(r"libhdf5(_serial|_openmpi|_mpich)?[-.]")
+            if library._handle not in _told or _address(library, "H5open") in theirs
+        ]
+        _told.update(library._handle for library in netcdfs + copies)
+        copies = list(filter(_calls_itself, copies))
+        before = [_paths_of(library) for library in copies]
+        for library in netcdfs:
+            _register_nczarr(library, folder)
+        for library, paths in zip(copies, before):
+            for path in paths:  # netCDF gives its HDF5 its own list
+                if path not in _paths_of(library):
+                    library.H5PLappend(path)
+            if folder not in _paths_of(library) and hasattr(library, "H5PLprepend"):  # 1.10.1 and later
+                library.H5PLprepend(folder)
+
+
+def _await_imports() -> None:
+    """Waits for imports that other threads began before they were watched: their HDF5 may not be loaded yet."""
+    for name in _PACKAGES:
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+            with contextlib.suppress(ImportError):  # which is told where it began
+                importlib.import_module(name)
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    """Where a function is that a library, or one that it needs, has."""
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value if hasattr(library, name) else None
 
 
 def _visible(library: ctypes.CDLL, name: str) -> bool:
     """Whether every library that is loaded from now on finds this one's function, not its own of that name."""
-    everywhere = ctypes.CDLL(None)
-    addresses = [ctypes.cast(getattr(found, name), ctypes.c_void_p).value for found in (everywhere, library) if hasattr(found, name)]
-    return len(addresses) == 2 and addresses[0] == addresses[1]
+    return None is not _address(library, name) == _address(ctypes.CDLL(None), name)
 
 
 def _calls_itself(library: ctypes.CDLL) -> bool:
@@ -141,7 +169,7 @@ class _Watch:
     """An entry of sys.meta_path: calls register() when a package that brings an HDF5 has been imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in ("h5py", "netCDF4", "tables"):
+        if name not in _PACKAGES:
             return None
         others = sys.meta_path[sys.meta_path.index(self) + 1 :]
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
@@ -253,7 +281,10 @@ def codec(dataset: Any) -> Any:
     others that read chunks by themselves."""
     from .numcodecs import Csz as Codec
 
-    words = dataset._filters.get(str(FILTER_ID))
+    filters = getattr(dataset, "_filters", None)
+    if not isinstance(filters, Mapping):
+        raise _errors.ArgumentError(f"codec() takes a dataset of h5py, not {type(dataset).__module__}.{type(dataset).__qualname__}")
+    words = filters.get(str(FILTER_ID))
     if words is None:
         raise _errors.ArgumentError(f"{dataset.name} does not have the filter {FILTER_ID}")
     if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (4, 8):
@@ -272,5 +303,6 @@ def codec(dataset: Any) -> Any:
     return Codec(**settings, dtype=dtype, unsigned_zeros=bool(words[0] & _UNSIGNED_ZEROS))
 
 
-register()
 sys.meta_path.insert(0, _Watch())
+_await_imports()
+register()

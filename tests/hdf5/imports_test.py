@@ -131,5 +131,44 @@ if HAVE_TABLES:
     runs("tables imported after a Zarr store, csz.hdf5 last", "import netCDF4" + STORE + TABLES + "import csz.hdf5")
 runs("h5py imported before a Zarr store, csz.hdf5 after it", "import h5py, netCDF4" + STORE + "import csz.hdf5" + H5PY)
 runs("h5py imported after a Zarr store", "import warnings\nwarnings.simplefilter('ignore')\nimport csz.hdf5, netCDF4" + STORE + H5PY)
+
+runs("what has been told is left alone", """
+import csz.hdf5, netCDF4
+touched = []
+paths_of = csz.hdf5._paths_of
+csz.hdf5._paths_of = lambda library: touched.append(library._name) or paths_of(library)
+csz.hdf5.register()
+assert not touched, touched
+import h5py
+assert touched and all("h5py" in name for name in touched), touched
+""")
+runs("csz.hdf5 imported while another thread imports netCDF4", """
+import importlib.util, sys, threading
+import h5py, numpy as np
+begun, go_on = threading.Event(), threading.Event()
+class Slow:  # netCDF4 is being imported, and its HDF5 not loaded yet
+    def find_spec(self, name, path, target=None):
+        if name != "netCDF4":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        spec.loader.exec_module = lambda module: (begun.set(), go_on.wait(20), execute(module))
+        return spec
+sys.meta_path.insert(0, Slow())
+threads = [threading.Thread(target=importlib.import_module, args=(name,)) for name in ("netCDF4", "csz.hdf5")]
+threads[0].start()
+assert begun.wait(20)
+threads[1].start()
+threads[1].join(3)
+go_on.set()
+for thread in threads: thread.join()
+import csz.hdf5, netCDF4
+t = np.sin(np.arange(24000) * 1e-3).astype("f4")
+with h5py.File("threads.h5", "w") as file:
+    file.create_dataset("csz", data=t, chunks=True, **csz.hdf5.Csz(abs=1e-3))
+with netCDF4.Dataset("threads.h5") as file:
+    assert float(np.abs(file["csz"][:].astype("f8") - t).max()) <= 1e-3
+""")
 print(f"{failures} properties do not hold" if failures else "all properties hold")
 sys.exit(failures > 0)

@@ -53,13 +53,18 @@ import csz.hdf5, h5py
 with h5py.File("e.h5", "a") as file:
     file.create_dataset("plain", data=[1.0])
     csz.hdf5.codec(file["t"])
-    for name, kind, words in (("i", csz.DtypeError, ("filter 411 on int32", "float32")), ("plain", csz.ArgumentError, ("does not have the filter 411",))):
+    for what, kind, words in (
+        (file["i"], csz.DtypeError, ("filter 411 on int32", "float32")),
+        (file["plain"], csz.ArgumentError, ("does not have the filter 411",)),
+        (file, csz.ArgumentError, ("takes a dataset of h5py", "File")),
+        (None, csz.ArgumentError, ("takes a dataset of h5py", "NoneType")),
+    ):
         try:
-            csz.hdf5.codec(file[name])
+            csz.hdf5.codec(what)
         except kind as error:
             assert all(word in str(error) for word in words), error
         else:
-            raise SystemExit(f"a codec for {name}")
+            raise SystemExit(f"a codec for {what}")
 """)
 runs("a file that is not there is that, and is created where it may be", """
 import csz.hdf5, h5py
