@@ -83,6 +83,18 @@ static void check_levels(const test_field *s, csz_options options) {
     archive_free(&a);
 }
 
+/* Forced workflows, then a fill value. */
+static void check_forms(const test_field *s, csz_options o) {
+    for (int workflow = 1; workflow < 4; workflow++) {
+        o.workflow = (csz_workflow)workflow;
+        check_field(s, o);
+    }
+    o.workflow = CSZ_WORKFLOW_AUTO;
+    o.has_fill = 1;
+    o.fill = fill_value;
+    check_field(s, o);
+}
+
 static void both_backends_write_and_read_the_same_pyramids(void **state) {
     (void)state;
     const csz_field shapes[] = {field_2d(CSZ_F32, 200, 260),     field_3d(CSZ_F32, 40, 50, 60),
@@ -98,15 +110,7 @@ static void both_backends_write_and_read_the_same_pyramids(void **state) {
                 o.predictor = kind & 1 ? CSZ_PREDICTOR_AUTO : CSZ_PREDICTOR_PYRAMID;
                 check_field(&s, o);
                 if (b == 2) check_levels(&s, o);
-                if (b != 3) continue;
-                for (int workflow = 1; workflow < 4; workflow++) {
-                    o.workflow = (csz_workflow)workflow;
-                    check_field(&s, o);
-                }
-                o.workflow = CSZ_WORKFLOW_AUTO;
-                o.has_fill = 1;
-                o.fill = fill_value;
-                check_field(&s, o);
+                if (b == 3) check_forms(&s, o);
             }
             sample_free(&s);
         }
@@ -132,14 +136,8 @@ static void both_backends_write_and_read_the_same_pointwise_pyramids(void **stat
                 check_field(&s, o);
                 if (b == 2 || b == 3) check_levels(&s, o);
                 if (b != 3) continue;
-                for (int workflow = 1; workflow < 4; workflow++) {
-                    o.workflow = (csz_workflow)workflow;
-                    check_field(&s, o);
-                }
-                o.workflow = CSZ_WORKFLOW_AUTO;
+                check_forms(&s, o);
                 o.has_fill = 1;
-                o.fill = fill_value;
-                check_field(&s, o);
                 o.fill = 0;
                 check_field(&s, o);
             }
