@@ -131,9 +131,11 @@ template <typename F> CSZ_DEVICE void csz_apart(const F &rare) {
     }
 CSZ_WARP_REDUCE(csz_warp_add, x + y)
 CSZ_WARP_REDUCE(csz_warp_max, max(x, y))
+CSZ_WARP_REDUCE(csz_warp_or, x | y)
 #else
 CSZ_DEVICE uint32_t csz_warp_add(uint32_t x) { return __reduce_add_sync(CSZ_ALL, x); }
 CSZ_DEVICE uint32_t csz_warp_max(uint32_t x) { return __reduce_max_sync(CSZ_ALL, x); }
+CSZ_DEVICE uint32_t csz_warp_or(uint32_t x) { return __reduce_or_sync(CSZ_ALL, x); }
 #endif
 
 /* Sum over a warp modulo 2^64, in parts that the 32-bit adder cannot overflow. */

@@ -61,12 +61,6 @@ CSZ_DEVICE void claim_frame_after(frame_grid *grid, csz_claim *c, const encode_j
     c->first = first;
 }
 
-/*
- * a / n by the inverse of n. Exact: a frame has at most 2^20 tiles, and (a + 0.5) / n lies at least 0.5 /
- * n away from any integer.
- */
-CSZ_DEVICE uint32_t quotient(uint32_t a, float inverse) { return (uint32_t)(((float)a + .5f) * inverse); }
-
 /* One thread; its block waits for it. */
 template <typename V>
 CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *previous,
@@ -80,8 +74,8 @@ CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *p
     next->inside = 0;
     if (index >= job.work.nfields * job.work.ntiles) return;
     while (index - next->first >= next->ntiles) claim_frame_after(grid, next, job);
-    const uint32_t tile = index - next->first, row = quotient(tile, grid->inverse_x),
-                   z = quotient(row, grid->inverse_y), y = row - z * grid->tiles[1],
+    const uint32_t tile = index - next->first, row = csz_quotient(tile, grid->inverse_x),
+                   z = csz_quotient(row, grid->inverse_y), y = row - z * grid->tiles[1],
                    x = tile - row * grid->tiles[2];
     const uint32_t nz = z == grid->end[0] ? grid->last[0] : grid->whole[0],
                    ny = y == grid->end[1] ? grid->last[1] : grid->whole[1],

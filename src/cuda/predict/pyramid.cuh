@@ -155,6 +155,33 @@ CSZ_FN uint32_t csz_pyramid_tile_n(int rank, const uint32_t *log2_t) {
     return ((1u << log2_t[0]) + (rank == 3)) * ((1u << log2_t[1]) + 1) * ((1u << log2_t[2]) + 1);
 }
 
+/* csz_pyramid_make by a warp: a lane makes a lattice.  Others see it behind a barrier. */
+static_assert(CSZ_LEVELS_MAX <= 32, "a lane has a lattice");
+CSZ_DEVICE void pyramid_make(csz_pyramid *p, const uint64_t (&n)[3], const uint32_t *log2_t) {
+    const uint32_t level = csz_thread() & 31;
+    uint64_t extent[3], grid[3];
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        extent[i] = (n[i] + (((uint64_t)1 << level) - 1)) >> level;
+        grid[i] = csz_tiles_along(extent[i], log2_t[i]);
+    }
+    const uint32_t one_tile = __ballot_sync(CSZ_ALL, grid[0] == 1 && grid[1] == 1 && grid[2] == 1),
+                   last = one_tile ? (uint32_t)__ffs((int)one_tile) - 1 : CSZ_LEVELS_MAX - 1,
+                   ntiles = level <= last ? (uint32_t)(grid[0] * grid[1] * grid[2]) : 0,
+                   upto = csz_warp_scan(ntiles), all = __shfl_sync(CSZ_ALL, upto, 31);
+    if (level == 0) {
+        p->nlevels = (int)last + 1;
+        p->ntiles = all;
+    }
+    if (level > last) return;
+    p->first[level] = all - upto;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        p->n[level][i] = extent[i];
+        p->grid[level][i] = grid[i];
+    }
+}
+
 /* Shape, lattice and place of a tile, but for the coarser lattice's memory. */
 template <typename V>
 CSZ_DEVICE void pyramid_place_set(pyramid_place<V> *p, int rank, const uint32_t *log2_t, const uint64_t *n,

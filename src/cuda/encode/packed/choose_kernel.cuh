@@ -200,7 +200,9 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
         const uint32_t frame = (uint32_t)(sample / job.nsamples), s = (uint32_t)(sample % job.nsamples);
         csz_choice_sums *sums = &work.packed.choice[frame];
         __syncthreads();
-        if (t == 0 && sh.frame.number != frame) packed_frame_find(&sh.frame, job.packed, frame);
+        const bool is_new = sh.frame.number != frame;
+        __syncthreads();
+        if (is_new && t < 32) packed_frame_find(&sh.frame, job.packed, frame);
         __syncthreads();
         const csz_pyramid &shape = sh.frame.shape;
         const uint64_t *grid = shape.grid[0];

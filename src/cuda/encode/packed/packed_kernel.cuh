@@ -151,6 +151,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
             __syncthreads();
             if (t == 0) {
                 sh.rehearses = sh.is_doubtful = 0;
+                sh.tile.level = NO_LEVEL;
                 packed_tile_set<V>(sh, job, tile);
             }
             __syncthreads();
@@ -163,15 +164,60 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
 
 /* ---- records ---- */
 
-template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &sh, const packed_job<V> &job) {
-    const uint32_t(*table)[CSZ_SYMBOLS_MAX] = job.work.table[sh.frame.number];
+/* All books at once, as they are waited for. */
+template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &shared, const packed_job<V> &job) {
+    packed_encode_shared<V> &sh = csz_in_shared(shared);
+    const uint32_t(*table)[CSZ_SYMBOLS_MAX] = job.work.table[sh.frame.number], t = csz_thread();
+    static_assert((int)RUN_MAX == (int)PACKED_THREADS && CSZ_WIDE_N <= 2 * PACKED_THREADS,
+                  "one and two a thread");
+#pragma unroll
     for (int book = 0; book < CSZ_BOOK_RV; book++) {
-        for (uint32_t i = threadIdx.x; i < csz_book_size(book); i += PACKED_THREADS)
-            packed_books()[csz_book_at(book) + i] = __ldcg(&table[book][i]);
+        const uint32_t nchunks = csz_book_size(book) / 4;
+        if (t < nchunks)
+            csz_copy_start((uint4 *)(packed_books() + csz_book_at(book)) + t, (const uint4 *)table[book] + t);
     }
-    for (uint32_t i = threadIdx.x; i < CSZ_WIDE_N; i += PACKED_THREADS)
-        sh.run_values[i] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RV][i]) & 31u);
-    sh.run_lengths[threadIdx.x] = (uint8_t)(__ldcg(&table[CSZ_BOOK_RL][threadIdx.x]) & 31u);
+    const uint32_t u = min(t + PACKED_THREADS, (uint32_t)CSZ_WIDE_N - 1),
+                   value = __ldcg(&table[CSZ_BOOK_RV][t]), value_after = __ldcg(&table[CSZ_BOOK_RV][u]),
+                   length = __ldcg(&table[CSZ_BOOK_RL][t]);
+    sh.run_values[t] = (uint8_t)(value & 31u);
+    sh.run_values[u] = (uint8_t)(value_after & 31u);
+    sh.run_lengths[t] = (uint8_t)(length & 31u);
+    csz_copies_wait();
+}
+
+/* The frame of the claimed tile, which is another one than before; in_slots: the claimed frame. */
+template <typename V, typename Z>
+CSZ_COLD void packed_encode_enter(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t claimed) {
+    const csz_packed_work &w = job.work.packed;
+    packed_frame_leave(sh, job);
+    uint32_t frame = claimed;
+    if (!job.in_slots) {
+        frame = sh.frame.number + 1; /* at first 0 */
+        while (claimed >= __ldcg(&w.first[frame + 1])) frame++;
+    }
+    packed_frame_enter<V, Z>(sh, job, frame);
+    if (threadIdx.x == 0) {
+        sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+        sh.has_start = 0;
+        sh.made_for = ~0u;
+    }
+    books_fetch(sh, job);
+    __syncthreads();
+}
+
+/* The record of the frame's coarsest tile to its slot. */
+template <typename V>
+CSZ_COLD void slot_store(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
+                         uint32_t words) {
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t frame = sh.frame.number;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < words; i += PACKED_THREADS)
+        w.slots[(size_t)frame * w.slot_nwords + i] = stage[i];
+    if (threadIdx.x == 0) {
+        w.slot_words[frame] = words;
+        atomicAdd(&job.work.frame_sums[frame].hash, sh.value_hash * sh.tile.claim.weight);
+    }
 }
 
 /*
@@ -184,83 +230,64 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
     packed_encode_kernel(const __grid_constant__ packed_job<V> job) {
     packed_encode_shared<V> &sh =
         shared_behind<packed_encode_shared<V>>(PACKED_BOOKS_NBYTES + job.extra_nbytes);
-    V *values = packed_values<V>(sh, job.extra_nbytes);
-    uint32_t *stage = (uint32_t *)values;
     const csz_packed_work &w = job.work.packed;
-    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes,
-                   ntiles = __ldcg(&w.first[nframes]);
     if (job.in_slots) csz_next_may_start();
     if (job.is_again && !__ldcg(w.redo)) {
         if (!job.in_slots) csz_previous_wait();
         return;
     }
     packed_begin<V>(sh, job);
-    uint32_t frame = 0, frame_end = __ldcg(&w.first[1]); /* index of the next one's first tile */
-    uint32_t ndone = 0, hash = 0; /* records of the frame that the block is in, and their values' hash */
-    waiting_line line = {0, 0, 0, 0, 0};
-    const auto leave = [&] {
-        if (!ndone) return;
-        waiting_end(sh, job, &line);
-        packed_frame_leave(sh, job, ndone, hash);
-        ndone = hash = 0;
-    };
-    if (t == 0) {
-        sh.made_for = ~0u;
-        if (!job.in_slots) sh.claimed = csz_take_number(&job.work.counters[0]);
+    if (threadIdx.x == 0) {
+        sh.ntiles = __ldcg(&w.first[job.work.nfields * job.work.nframes]);
+        sh.line = {0, 0, 0, 0};
+        sh.ndone = sh.hash = 0;
+        sh.seen_of = sh.made_for = ~0u;
+        sh.claimed = job.in_slots ? blockIdx.x : csz_take_number(&job.work.counters[0]);
     }
     __syncthreads();
+    /* what outlives a tile is in shared memory: in registers it would be spilled */
 #pragma unroll 1
-    for (uint32_t turn = blockIdx.x;; turn += gridDim.x) {
-        if (job.in_slots) {
-            frame = turn;
-            if (frame >= nframes) break;
-        } else {
-            if (sh.claimed >= ntiles) break;
-            while (sh.claimed >= frame_end) frame_end = __ldcg(&w.first[++frame + 1]);
-        }
-        if (sh.frame.number != frame) {
-            leave();
-            packed_frame_enter<V, Z>(sh, job, frame);
-            if (t == 0) {
-                sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
-                sh.has_start = 0;
-            }
-            books_fetch(sh, job);
-        }
-        const uint32_t tile = job.in_slots ? 0 : sh.claimed - sh.frame.first;
+    for (;;) {
+        const uint32_t t = csz_thread(), claimed = csz_held(&sh.claimed);
+        if (csz_agreed(job.in_slots ? claimed >= job.work.nfields * job.work.nframes
+                                    : claimed >= csz_held(&sh.ntiles)))
+            break;
+        if (csz_agreed(job.in_slots || claimed - csz_held(&sh.frame.first) >= csz_held(&sh.frame.ntiles)))
+            packed_encode_enter<V, Z>(sh, job, claimed);
+        const uint32_t tile = job.in_slots ? 0 : claimed - csz_held(&sh.frame.first);
         const bool has_slot = sh.frame.tuning >= 0 && tile == 0;
-        if (t == 0 && sh.made_for != sh.frame.first + tile) tile_begin(sh, job, sh.frame.first + tile);
-        __syncthreads();
-        if (job.in_slots && !has_slot) continue;
-        const bool from_slot = has_slot && !job.in_slots;
-        const uint32_t *record = stage;
-        uint32_t words, next = 0; /* the next tile's index, which thread 32 asks for in time */
-        if (!job.in_slots && t == 32) next = csz_take_number(&job.work.counters[0]);
-        if (from_slot) {
-            csz_previous_wait();
-            record = w.slots + (size_t)frame * w.slot_nwords;
-            words = __ldcg(&w.slot_words[frame]);
-        } else {
-            packed_quantize<V, RANK, Z>(sh, values);
-            words = packed_record<V, RANK>(sh, &job.work.table[frame][0][0], job.tile.workflow, stage);
-        }
-        if (!job.in_slots) {
-            if (t == 32) sh.claimed = next;
-            if (!from_slot) hash += sh.value_hash * sh.tile.claim.weight;
-            packed_place(sh, job, record, words, from_slot, &line);
-            ndone++;
-        } else {
+        if (csz_agreed(csz_held(&sh.made_for) != csz_held(&sh.frame.first) + tile)) {
             __syncthreads();
-            for (uint32_t i = t; i < words; i += PACKED_THREADS)
-                w.slots[(size_t)frame * w.slot_nwords + i] = stage[i];
-            if (t == 0) {
-                w.slot_words[frame] = words;
-                atomicAdd(&job.work.frame_sums[frame].hash, sh.value_hash * sh.tile.claim.weight);
-            }
+            if (t == 0) tile_begin(sh, job, sh.frame.first + tile);
+            __syncthreads();
         }
-        __syncthreads();
+        if (t == 0) sh.far_at = 0;
+        const bool from_slot = has_slot && !job.in_slots;
+        uint32_t words = 0, next = 0; /* the next tile's index, which thread 32 asks for in time */
+        V *values = packed_values<V>(sh, (uint32_t)csz_opaque((int)job.extra_nbytes));
+        const uint32_t *record = (const uint32_t *)values;
+        if (csz_agreed(from_slot)) {
+            csz_previous_wait();
+            record = w.slots + (size_t)sh.frame.number * w.slot_nwords;
+            words = __ldcg(&w.slot_words[sh.frame.number]);
+            if (t == 32) next = csz_take_number(&job.work.counters[0]);
+        } else if (csz_agreed(has_slot || !job.in_slots)) {
+            packed_quantize<V, RANK, Z>(sh, values);
+            if (!job.in_slots && csz_thread() == 32) next = csz_take_number(&job.work.counters[0]);
+            words = packed_record<V, RANK>(sh, &job.work.table[sh.frame.number][0][0], job.tile.workflow,
+                                           (uint32_t *)values);
+        }
+        if (csz_agreed(job.in_slots)) {
+            if (has_slot) slot_store(sh, job, record, words);
+            __syncthreads();
+            if (csz_thread() == 0) sh.claimed += gridDim.x;
+            __syncthreads();
+            continue;
+        }
+        if (csz_thread() == 32) sh.claimed = next;
+        packed_place(sh, job, record, words, from_slot);
     }
-    leave();
+    packed_frame_leave(sh, job);
     if (!job.in_slots) csz_previous_wait();
 }
 

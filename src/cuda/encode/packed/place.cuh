@@ -25,13 +25,37 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
 }
 
 /*
+ * What the states of the 64 tiles before a tile say, which size_publish has asked for: the payload words of
+ * the frame before it, or LOOK_AGAIN.  One warp.
+ */
+enum : uint64_t { LOOK_AGAIN = ~0ull };
+template <typename V> CSZ_DEVICE uint64_t seen_lookback(packed_encode_shared<V> &sh, uint32_t tile) {
+    const uint32_t lane = csz_thread() & 31, first = sh.frame.first, index = first + tile;
+    if (sh.seen_of != index) return LOOK_AGAIN;
+    csz_copies_wait();
+    const uint4 s = sh.seen[lane];
+    const int32_t at = (int32_t)(((index + 1) & ~1u) - first) - 2 - 2 * (int32_t)lane;
+    unsigned long long far = (unsigned long long)s.y << 32 | s.x, near = (unsigned long long)s.w << 32 | s.z;
+    if (at < 0) far = STATE_PREFIX;
+    if (at + 1 < 0) near = STATE_PREFIX;
+    if (at + 1 >= (int32_t)tile) near = STATE_OWN;
+    const bool near_ends = (near & STATE_PREFIX) != 0, ends = near_ends || (near != 0 && far & STATE_PREFIX);
+    const uint32_t ending = __ballot_sync(CSZ_ALL, ends),
+                   unknown = __ballot_sync(CSZ_ALL, !ends && (near == 0 || far == 0)),
+                   stop = (uint32_t)__ffs((int)ending) - 1;
+    if (!ending || unknown & ((1u << stop) - 1)) return LOOK_AGAIN;
+    const uint32_t own = state_words(near), both = own + state_words(far);
+    const uint64_t end = near_ends ? state_upto(near) : own + state_upto(far);
+    return csz_warp_add(lane < stop ? both : 0) + __shfl_sync(CSZ_ALL, end, (int)stop);
+}
+
+/*
  * Payload words of the frame before a tile.  One warp: a look takes as long as the L2 does, and the blocks of
  * a card have thousands of tiles between them.  The 32 tiles before it are looked at first: mostly one of
  * them has its place.  Otherwise the tiles of its group before it count, and the groups before that one, back
  * to the nearest that knows where it ends.  Until all these have published their sizes it is not known:
  * returns LOOK_AGAIN, or looks again where it must know.
  */
-enum : uint64_t { LOOK_AGAIN = ~0ull };
 CSZ_DEVICE uint64_t packed_lookback(const unsigned long long *states, const csz_group_state *groups,
                                     uint32_t tile, bool must) {
     static_assert(CSZ_INDEX_GROUP == 64, "a lane looks at two tiles of its group");
@@ -267,12 +291,11 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
         }
         const uint32_t nwords = csz_packed_nwords(n, width);
         const uint32_t upto = csz_warp_scan(nwords);
-        if ((t & 31) == 31) sh.sparse_count[t >> 5] = upto;
+        if ((t & 31) == 31) sh.count[t >> 5] = upto;
         __syncthreads();
         uint32_t at = sh.index_nwords + upto - nwords;
-        for (uint32_t w = 0; w < t >> 5; w++) at += sh.sparse_count[w];
-        const uint32_t in_round =
-            sh.sparse_count[0] + sh.sparse_count[1] + sh.sparse_count[2] + sh.sparse_count[3];
+        for (uint32_t w = 0; w < t >> 5; w++) at += sh.count[w];
+        const uint32_t in_round = sh.count[0] + sh.count[1] + sh.count[2] + sh.count[3];
         if (g < ngroups) {
             const unsigned long long checksum =
                 __ldcg(job.work.group_sum + csz_group_at(f.first, f.number) + g);
@@ -366,42 +389,47 @@ CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out
 }
 
 /*
- * A record of the frame whose size is published to its place; 0: that is not known yet, unless it must be.
- * word(i): of its `staged` words; far_at: see packed_encode_shared.  turn: 0 and 1 alternate between calls,
- * so that what a call has found stays until all threads have read it.  Behind a barrier; has some.
+ * Looks for the place of a record of the frame whose size is published; `must`: until it is known.  Returns
+ * whether it is; *placed is for others behind a barrier.  One warp.
+ */
+template <typename V>
+CSZ_DEVICE bool record_find(packed_encode_shared<V> &sh, const packed_job<V> &job, const waiting_record &r,
+                            bool must, placed_record *placed) {
+    const packed_frame &f = sh.frame;
+    unsigned long long *states = job.work.tile_state + f.first;
+    csz_group_state *groups = job.work.packed.group_state + csz_group_at(f.first, f.number);
+    uint64_t before = seen_lookback(sh, r.tile);
+    if (before == LOOK_AGAIN) before = packed_lookback(states, groups, r.tile, must);
+    const bool is_known = csz_agreed(before != LOOK_AGAIN);
+    if (!is_known || (csz_thread() & 31) != 0) return is_known;
+    *placed = {r, (uint32_t)before};
+    csz_tell_state(states + r.tile, tile_state_of(STATE_PREFIX, r.nwords, before + r.nwords));
+    if (r.tile % CSZ_INDEX_GROUP == CSZ_INDEX_GROUP - 1)
+        csz_tell_state(&groups[r.tile / CSZ_INDEX_GROUP].end, STATE_PREFIX | (before + r.nwords));
+    if (!sh.has_start) sh.start = packed_start(job, f);
+    sh.has_start = 1;
+    return is_known;
+}
+
+/*
+ * A record that record_find has found a place for, to there.  word(i): of its words, of which the first
+ * far_at are staged; 0: all.  Behind a barrier; has some only where far_at is not 0 or it is the frame's
+ * last.
  */
 template <typename V, typename Word>
-CSZ_DEVICE bool record_place(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t tile,
-                             uint32_t words, uint32_t far_at, bool must, uint32_t turn, const Word &word) {
+CSZ_DEVICE void record_copy(packed_encode_shared<V> &sh, const packed_job<V> &job,
+                            const placed_record &placed, uint32_t far_at, const Word &word) {
     const packed_frame &f = sh.frame;
-    const uint32_t t = threadIdx.x;
-    unsigned long long *states = job.work.tile_state + f.first;
-    if (t < 32) {
-        csz_group_state *groups = job.work.packed.group_state + csz_group_at(f.first, f.number);
-        const uint64_t before = packed_lookback(states, groups, tile, must);
-        if (t == 0) {
-            const bool is_ready = before != LOOK_AGAIN;
-            sh.before[turn] = is_ready ? (uint32_t)before : ~0u;
-            if (is_ready) {
-                csz_tell_state(states + tile, tile_state_of(STATE_PREFIX, words, before + words));
-                if (tile % CSZ_INDEX_GROUP == CSZ_INDEX_GROUP - 1)
-                    csz_tell_state(&groups[tile / CSZ_INDEX_GROUP].end, STATE_PREFIX | (before + words));
-                if (!sh.has_start) sh.start = packed_start(job, f);
-                sh.has_start = 1;
-            }
-        }
-    }
-    __syncthreads();
-    const uint64_t before = sh.before[turn];
-    if (before == ~0u) return false;
-    const uint64_t at = sh.start + payload_at(sh.section_nwords) + before,
+    const uint32_t t = csz_thread(), tile = placed.record.tile, words = placed.record.nwords;
+    const uint64_t before = placed.before, at = sh.start + payload_at(sh.section_nwords) + before,
                    out_end = job.work.place[f.field].end;
     if (tile == f.ntiles - 1) packed_frame_end(sh, job, before + words);
-    if (words == 0) return true;
+    if (words == 0) return;
     const bool fits = at + words <= out_end;
     uint32_t *out = word_at(at);
     unsigned long long sum = 0;
     const uint32_t staged = far_at ? far_at : words;
+    if (!far_at && (t & ~31u) >= words) return; /* a short record is none of the later warps' business */
     for (uint32_t i = t; i < staged; i += CSZ_TILE_THREADS) {
         const uint32_t w = word(i);
         if (fits) out[i] = w;
@@ -411,42 +439,59 @@ CSZ_DEVICE bool record_place(packed_encode_shared<V> &sh, const packed_job<V> &j
     sum = csz_warp_sum_u64(sum);
     if ((t & 31) == 0)
         csz_add(job.work.group_sum + csz_group_at(f.first, f.number) + tile / CSZ_INDEX_GROUP, sum);
-    return true;
 }
 
-/* The first record that waits to its place; 0: that is not known yet, unless it must be.  Has barriers. */
+CSZ_DEVICE uint32_t waiting_at(uint32_t i) { return i < WAITING_NWORDS ? i : i - WAITING_NWORDS; }
+
+/* The same of one that has waited. */
 template <typename V>
-CSZ_DEVICE bool waiting_place(packed_encode_shared<V> &sh, const packed_job<V> &job, waiting_line *line,
-                              bool must) {
-    const waiting_record r = sh.records[line->first];
-    line->turn ^= 1;
-    if (!record_place(sh, job, r.tile, r.nwords, 0, must, line->turn, [&](uint32_t i) {
-            return sh.waiting[r.at + i < WAITING_NWORDS ? r.at + i : r.at + i - WAITING_NWORDS];
-        }))
-        return false;
-    line->first = (line->first + 1) % WAITING_MAX;
-    line->n--;
-    line->nwords -= r.nwords;
-    return true;
+CSZ_DEVICE void waiting_copy(packed_encode_shared<V> &sh, const packed_job<V> &job,
+                             const placed_record &placed) {
+    const uint32_t from = placed.record.at;
+    record_copy(sh, job, placed, 0, [&](uint32_t i) { return sh.waiting[waiting_at(from + i)]; });
 }
 
-/* All that wait. */
+/* One thread: the first record no longer waits. */
+template <typename V> CSZ_DEVICE void waiting_remove(packed_encode_shared<V> &sh) {
+    waiting_line line = sh.line;
+    line.nwords -= sh.records[line.first].nwords;
+    line.first = (line.first + 1) % WAITING_MAX;
+    line.n--;
+    sh.line = line;
+}
+
+/*
+ * Stores records that wait, until so many words and one record more have room, or all that wait (`all`).  All
+ * threads; has barriers, and ends with one.
+ */
 template <typename V>
-CSZ_DEVICE void waiting_end(packed_encode_shared<V> &sh, const packed_job<V> &job, waiting_line *line) {
-    __syncthreads();
-    while (line->n) waiting_place(sh, job, line, true);
+CSZ_COLD void waiting_store(packed_encode_shared<V> &shared, const packed_job<V> &job, bool all,
+                            uint32_t words) {
+    packed_encode_shared<V> &sh = csz_in_shared(shared);
+    for (;;) {
+        const waiting_line line = sh.line; /* others change it behind the barrier */
+        __syncthreads();
+        if (!line.n || !(all || line.n == WAITING_MAX || line.nwords + words > WAITING_NWORDS)) break;
+        if (csz_thread() < 32) record_find(sh, job, sh.records[line.first], true, sh.placed);
+        __syncthreads();
+        waiting_copy(sh, job, sh.placed[0]);
+        if (csz_thread() == 0) waiting_remove(sh);
+        __syncthreads();
+    }
 }
 
 /* One thread: the tile of that index, which is of the block's frame, is the next to work on. */
 template <typename V>
-CSZ_COLD void tile_begin(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t index) {
+CSZ_DEVICE void tile_begin(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t index) {
     const packed_frame &f = sh.frame;
     const uint32_t tile = index - f.first;
+    unsigned long long *state = job.in_slots ? NULL : job.work.tile_state + index;
+    csz_group_state *group =
+        job.work.packed.group_state + csz_group_at(f.first, f.number) + tile / CSZ_INDEX_GROUP;
     packed_tile_set<V>(sh, job, tile);
-    sh.state = job.in_slots ? NULL : job.work.tile_state + index;
-    sh.group_state = job.work.packed.group_state + csz_group_at(f.first, f.number) + tile / CSZ_INDEX_GROUP;
-    sh.has_far = !job.in_slots;
-    sh.is_published = 0;
+    sh.state = state;
+    sh.group_state = group;
+    sh.is_published = sh.sparse_last = sh.sparse_seen = 0;
     sh.made_for = index;
 }
 
@@ -461,53 +506,78 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const packed_tile<V> &tile) 
 }
 
 /*
- * The tile's record, `words` words of `stage`.  Its size is published, if it is not already; then records
- * that wait are placed, as far as those before them have published their sizes, and this one waits, too.  One
- * that is too long does not.  Has barriers.
+ * The tile's record, `words` words of `stage`.  Its size is published, if it is not already.  Then one warp
+ * looks for the place of the first record that waits, one makes the next tile ready, and others put this
+ * record behind those that wait; where the place is known, all store the record that goes there.  A record
+ * that is too long does not wait.  Has barriers.
  */
 template <typename V>
 CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
-                             uint32_t words, bool from_slot, waiting_line *line) {
-    const uint32_t t = threadIdx.x, tile = sh.tile.claim.tile;
-    if (t == 0 && !sh.is_published) size_publish(sh, words);
-    __syncthreads();
-    const bool is_long = from_slot || words > WAITING_NWORDS || sh.far_at;
-    /* the next tile is made ready by one warp while another looks back */
-    if (t == CSZ_TILE_THREADS - 32 && !is_long && sh.claimed - sh.frame.first < sh.frame.ntiles)
-        tile_begin(sh, job, sh.claimed);
-    while (line->n &&
-           waiting_place(sh, job, line,
-                         is_long || line->n == WAITING_MAX || line->nwords + words > WAITING_NWORDS)) {
+                             uint32_t words, bool from_slot) {
+    const uint32_t t = csz_thread(), tile = sh.tile.claim.tile;
+    const waiting_line waiting = sh.line; /* others change it behind the barrier */
+    if (csz_agreed(t < 32)) {
+        if (t == 0) {
+            if (!sh.is_published) size_publish(sh, words);
+            if (!from_slot) sh.hash += sh.value_hash * sh.tile.claim.weight;
+            sh.ndone++;
+        }
     }
-    if (is_long) {
-        line->turn ^= 1;
-        record_place(sh, job, tile, words, from_slot ? 0 : sh.far_at, true, line->turn,
-                     [&](uint32_t i) { return from_slot ? __ldcg(stage + i) : stage[i]; });
+    __syncthreads();
+    const uint32_t far_at = from_slot ? 0 : csz_held(&sh.far_at);
+    if (csz_agreed(from_slot || words > WAITING_NWORDS || far_at)) {
+        waiting_store(sh, job, true, 0);
+        if (csz_agreed(t < 32)) record_find(sh, job, {tile, words, 0}, true, sh.placed);
+        __syncthreads();
+        record_copy(sh, job, sh.placed[0], far_at,
+                    [&](uint32_t i) { return from_slot ? __ldcg(stage + i) : stage[i]; });
+        __syncthreads();
         return;
     }
-    __syncthreads(); /* the one before it has been copied */
-    if (sh.made_for == sh.claimed) tile_prefetch(sh.tile);
-    const uint32_t at = line->free_at;
-    for (uint32_t i = t; i < words; i += CSZ_TILE_THREADS)
-        sh.waiting[at + i < WAITING_NWORDS ? at + i : at + i - WAITING_NWORDS] = stage[i];
-    if (t == 0) sh.records[(line->first + line->n) % WAITING_MAX] = {tile, words, at};
-    line->n++;
-    line->nwords += words;
-    line->free_at = at + words < WAITING_NWORDS ? at + words : at + words - WAITING_NWORDS;
+    if (csz_agreed(waiting.n == WAITING_MAX || waiting.nwords + words > WAITING_NWORDS))
+        waiting_store(sh, job, false, words);
+    const uint32_t at = waiting.free_at;
+    if (csz_agreed(t < 32)) {
+        uint32_t n = 0;
+#pragma unroll 1
+        while (n < PLACED_MAX && csz_agreed(sh.line.n != 0)) {
+            if (!record_find(sh, job, sh.records[sh.line.first], false, sh.placed + n)) break;
+            if (t == 0) waiting_remove(sh);
+            __syncwarp();
+            n++;
+        }
+        if (t == 0) {
+            sh.nplaced = n;
+            waiting_line line = sh.line;
+            sh.records[(line.first + line.n) % WAITING_MAX] = {tile, words, at};
+            line.n++;
+            line.nwords += words;
+            line.free_at = waiting_at(at + words);
+            sh.line = line;
+        }
+    } else if (csz_agreed(t < CSZ_TILE_THREADS - 32)) {
+        for (uint32_t i = t - 32; i < words; i += CSZ_TILE_THREADS - 64)
+            sh.waiting[waiting_at(at + i)] = stage[i];
+    } else if (t == CSZ_TILE_THREADS - 32 && sh.claimed - sh.frame.first < sh.frame.ntiles) {
+        tile_begin(sh, job, sh.claimed);
+    }
+    __syncthreads();
+    if (csz_agreed(sh.made_for == sh.claimed)) tile_prefetch(sh.tile);
+#pragma unroll 1
+    for (uint32_t i = 0; i < sh.nplaced; i++) waiting_copy(sh, job, sh.placed[i]);
 }
 
-/*
- * The block has stored n records of its frame and goes on to another; hash: of their values, thread 0's
- * counts.  The last one completes the frame.
- */
+/* The block goes on to another frame, if it has had one.  The last one to do so completes it. */
 template <typename V>
-CSZ_COLD void packed_frame_leave(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t n,
-                                 uint32_t hash) {
-    __syncthreads();
+CSZ_COLD void packed_frame_leave(packed_encode_shared<V> &sh, const packed_job<V> &job) {
+    const uint32_t n = sh.ndone;
+    if (n == 0) return;
+    waiting_store(sh, job, true, 0);
     if (threadIdx.x == 0) {
         csz_frame_sums *sums = &job.work.frame_sums[sh.frame.number];
-        atomicAdd(&sums->hash, hash);
+        atomicAdd(&sums->hash, sh.hash);
         sh.last = csz_block_arrive(&sums->done, n) + n == sh.frame.ntiles;
+        sh.ndone = sh.hash = 0;
     }
     __syncthreads();
     if (sh.last) packed_frame_finish(sh, job);

@@ -12,21 +12,28 @@
 #include "cuda/encode/packed/quantize.cuh"
 #include "cuda/encode/runs.cuh"
 
-/* Words, and records, that wait for their places at most while the block codes its next tiles. */
-enum { WAITING_NWORDS = 2048, WAITING_MAX = 4 };
+/*
+ * Words, and records, that wait for their places at most while the block codes its next tiles; and of these
+ * so many are placed at most when one is added.
+ */
+enum { WAITING_NWORDS = 2048, WAITING_MAX = 4, PLACED_MAX = 2 };
 struct waiting_record {
     uint32_t tile, nwords, at; /* of its frame; its first word among those that wait, which go round */
 };
-/* The records that wait: where the first of `records` and the first free word are; all threads know it. */
+/* The records that wait: where the first of `records` and the first free word are. */
 struct waiting_line {
     uint32_t first, n, free_at, nwords;
-    uint32_t turn; /* see record_place */
+};
+/* A record whose place is looked for. */
+struct placed_record {
+    waiting_record record;
+    uint32_t before; /* words of the frame's payload before it */
 };
 
 template <typename V> struct packed_encode_shared : packed_shared<V> {
     uint4 nbits, longest;                                 /* see lanes_place */
     uint8_t run_values[CSZ_WIDE_N], run_lengths[RUN_MAX]; /* bits of code words of books RV, RL */
-    uint32_t sparse_last, sparse_seen, sparse_count[CSZ_TILE_WARPS];
+    uint32_t sparse_last, sparse_seen;                    /* see sparse_look */
     /*
      * A record of so many exceptions that the stage has no room for them: they are stored at their place at
      * once.  0: it is staged whole; else the word from which on they follow.
@@ -41,10 +48,16 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
     uint32_t has_start;    /* start is the frame's */
     uint32_t waiting[WAITING_NWORDS];
     waiting_record records[WAITING_MAX];
-    uint32_t
-        before[2]; /* words of the frame's payload before the record; ~0: not known yet; see record_place */
-    uint32_t claimed;  /* index of the tile to work on, */
-    uint32_t made_for; /* and of that which `tile` is */
+    waiting_line line;
+    placed_record placed[PLACED_MAX];
+    uint32_t nplaced;
+    uint32_t seen_of;               /* index of the tile whose look-back has begun */
+    uint4 seen[32];                 /* states of the 64 tiles before it, from the nearest on */
+    uint32_t ndone, hash;           /* records of the frame that the block has made, and their values' hash */
+    uint32_t claimed;               /* index of the tile to work on, */
+    uint32_t made_for;              /* and of that which `tile` is */
+    uint32_t ntiles;                /* of all frames */
+    uint32_t count[CSZ_TILE_WARPS]; /* of warps, see packed_frame_finish */
     uint32_t section_nwords;
     uint32_t last;
     uint64_t start;         /* of the frame, address / 4 */
@@ -81,9 +94,20 @@ template <typename V> CSZ_DEVICE uint32_t staged_words(const packed_encode_share
                                              : words;
 }
 
-/* By all threads: n words of zeros. */
-CSZ_DEVICE void words_clear(uint32_t *words, uint32_t n) {
-    for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) words[i] = 0;
+/*
+ * By all threads: zeros for a record of n words, and one more, which a putter may touch.  A barrier follows
+ * before the size of a tile of 16-bit codes is known, so most records find enough zeros there.
+ */
+enum { CLEARED_NWORDS = 8 * CSZ_TILE_THREADS };
+CSZ_DEVICE void stage_clear(uint32_t *stage) {
+    const uint32_t t = csz_thread();
+    ((uint4 *)stage)[t] = ((uint4 *)stage)[t + CSZ_TILE_THREADS] = make_uint4(0, 0, 0, 0);
+}
+CSZ_DEVICE void stage_clear_beyond(uint32_t *stage, uint32_t from, uint32_t n) {
+    if (n < from) return;
+    __syncthreads();
+    for (uint32_t i = from + csz_thread(); i <= n; i += CSZ_TILE_THREADS) stage[i] = 0;
+    __syncthreads();
 }
 
 /*
@@ -168,9 +192,7 @@ CSZ_DEVICE uint32_t general_record(packed_encode_shared<V> &sh, const uint32_t *
     record_layout r = record_begin<V>(mode, klass, order, base, sizes, csz_mode_lanes(mode), u.total(units));
     record_end(&r, l, sizes ? sizes->words : 0);
     if (has_values(sh, r.words)) return values_record<V, RANK>(sh, stage);
-    __syncthreads();
-    words_clear(stage, staged_words(sh, r.words) + 1);
-    __syncthreads();
+    stage_clear_beyond(stage, 0, staged_words(sh, r.words));
     record_put_head<V>(stage, r, base, sizes, units, empty, u.rank(units), l.length);
     if (!empty) {
         if constexpr (Deltas::IS_WIDE) {
@@ -182,8 +204,10 @@ CSZ_DEVICE uint32_t general_record(packed_encode_shared<V> &sh, const uint32_t *
         if (!is_single)
             csz_runs_put(csz_putter(stage, r.bits_at + l.symbols_at), held, runs, mode, klass, tables);
     }
-    __syncthreads(); /* a putter may touch the word past its last */
-    if (sizes) tail_put<V, RANK>(sh, stage, r.special_at);
+    if (sizes) {
+        __syncthreads(); /* a putter may touch the word past its last */
+        tail_put<V, RANK>(sh, stage, r.special_at);
+    }
     return r.words;
 }
 
@@ -217,27 +241,36 @@ struct sparse_layout {
     uint32_t width, before; /* of values; nonzeros of the units before this thread's */
 };
 
-/* Has barriers. */
+template <typename V> CSZ_DEVICE bool may_be_sparse(const packed_encode_shared<V> &sh, uint32_t nnonzero) {
+    const typename csz_value<V>::quantum base = sh.predict.reference.base;
+    return nnonzero != 0 && nnonzero <= CSZ_SPARSE_MAX && base == (int16_t)base;
+}
+
+/* The tile's last nonzero and the bits of all, which are 0 before; a barrier must follow. */
+template <typename V> CSZ_DEVICE void sparse_look(packed_encode_shared<V> &sh, const csz_codes &codes) {
+    const uint32_t t = csz_thread(), *exchange = csz_exchange(sh.predict);
+    uint32_t seen = 0;
+#pragma unroll 1
+    for (uint32_t m = codes.nonzero; m; m &= m - 1)
+        seen |= csz_sparse_number((int32_t)csz_parked_half(exchange, (uint32_t)__ffs((int)m) - 1) - 32768);
+    __syncwarp();
+    const uint32_t last = csz_warp_max(codes.nonzero ? 32 * t + 31 - (uint32_t)__clz((int)codes.nonzero) : 0),
+                   all = csz_warp_or(seen);
+    if ((t & 31) == 0 && last | all) {
+        atomicMax(&sh.sparse_last, last);
+        atomicOr(&sh.sparse_seen, all);
+    }
+}
+
 template <typename V>
 CSZ_DEVICE sparse_layout sparse_measure(packed_encode_shared<V> &sh, const csz_codes &codes) {
     const typename csz_value<V>::quantum base = sh.predict.reference.base;
     sparse_layout s = {0, 0, 0};
-    if (codes.nnonzero == 0 || codes.nnonzero > CSZ_SPARSE_MAX || base != (int16_t)base) return s;
-    const uint32_t t = threadIdx.x, *exchange = csz_exchange(sh.predict);
-    if (t == 0) sh.sparse_last = sh.sparse_seen = 0;
-    const uint32_t n = (uint32_t)__popc(codes.nonzero), upto = csz_warp_scan(n);
-    if ((t & 31) == 31) sh.sparse_count[t >> 5] = upto;
-    __syncthreads();
-    uint32_t seen = 0;
-    for (uint32_t m = codes.nonzero; m; m &= m - 1)
-        seen |= csz_sparse_number((int32_t)csz_parked_half(exchange, (uint32_t)__ffs((int)m) - 1) - 32768);
-    if (codes.nonzero) {
-        atomicMax(&sh.sparse_last, 32 * t + 31 - (uint32_t)__clz((int)codes.nonzero));
-        atomicOr(&sh.sparse_seen, seen);
-    }
-    s.before = upto - n;
-    for (uint32_t w = 0; w < t >> 5; w++) s.before += sh.sparse_count[w];
-    __syncthreads();
+    const uint32_t n = (uint32_t)__popc(codes.nonzero), warp = csz_thread() >> 5;
+    s.before = csz_warp_scan(n) - n;
+#pragma unroll
+    for (uint32_t w = 0; w < CSZ_TILE_WARPS - 1; w++)
+        if (w < warp) s.before += sh.predict.stats[w].x & 0x1FFFu; /* see csz_warp_statistics */
     s.width = sh.sparse_seen ? (uint32_t)csz_log2_u32(sh.sparse_seen) + 1 : 1;
     s.words = csz_sparse_nwords(csz_sparse_nbits(codes.nnonzero, sh.sparse_last, s.width, base != 0));
     return s;
@@ -255,7 +288,7 @@ CSZ_DEVICE void bits_or(uint32_t *words, uint32_t at, uint32_t value, uint32_t n
 template <typename V, int RANK>
 CSZ_COLD uint32_t sparse_record(packed_encode_shared<V> &sh, const sparse_layout s, uint32_t nonzero,
                                 uint32_t n, uint32_t order, uint32_t *stage) {
-    const uint32_t t = threadIdx.x, *exchange = csz_exchange(sh.predict), has_tail = sh.nspecial != 0,
+    const uint32_t t = csz_thread(), *exchange = csz_exchange(sh.predict), has_tail = sh.nspecial != 0,
                    tail_words = has_tail ? 1 + sh.special_sizes.words : 0, low = csz_sparse_low_nbits(n);
     const int32_t base = (int32_t)sh.predict.reference.base;
     /*
@@ -263,9 +296,7 @@ CSZ_COLD uint32_t sparse_record(packed_encode_shared<V> &sh, const sparse_layout
      * before the others at first
      */
     uint32_t *stream = stage + has_tail;
-    __syncthreads();
-    words_clear(stage, staged_words(sh, s.words + tail_words) + 2);
-    __syncthreads();
+    stage_clear_beyond(stage, CLEARED_NWORDS, staged_words(sh, s.words + tail_words) + 1);
     const uint32_t lows = 16 + CSZ_SPARSE_HEAD_NBITS + (base ? 16 : 0), values = lows + n * low,
                    unary = values + n * s.width;
     if (t == 0) {
@@ -303,12 +334,27 @@ CSZ_DEVICE unsigned long long tile_state_of(unsigned long long kind, uint32_t wo
     return kind | (unsigned long long)words << STATE_WORDS_AT | upto;
 }
 
-/* As soon as the size of a record is known: blocks of later tiles wait for it. */
+/* As soon as the size of a record is known: blocks of later tiles wait for it.  One thread. */
 template <typename V> CSZ_DEVICE void size_publish(packed_encode_shared<V> &sh, uint32_t words) {
-    if (threadIdx.x != 0 || !sh.state) return;
+    if (!sh.state) return;
     csz_tell_state(sh.state, tile_state_of(STATE_OWN, words, 0));
     csz_add(&sh.group_state->published, 1ull << GROUP_COUNT_AT | words);
     sh.is_published = 1;
+}
+
+/*
+ * Publishes the size, and asks for the states that the next look-back begins with, two a lane.  One that is
+ * still missing is loaded again.
+ */
+template <typename V> CSZ_DEVICE void size_announce(packed_encode_shared<V> &sh, uint32_t words) {
+    const uint32_t t = csz_thread();
+    if (t == 0) size_publish(sh, words);
+    if (t >= 32 || !sh.state || sh.line.n == 0) return;
+    const uint32_t tile = sh.records[sh.line.first].tile, index = sh.frame.first + tile,
+                   at = ((index + 1) & ~1u) - 2 - 2 * t;
+    if ((int32_t)(at + 1 - sh.frame.first) >= 0)
+        csz_copy_start(&sh.seen[t], (const uint4 *)(sh.state + ((int32_t)at - (int32_t)sh.tile.claim.index)));
+    if (t == 0) sh.seen_of = index;
 }
 
 /* A tile of 16-bit codes, which are parked. */
@@ -317,7 +363,8 @@ CSZ_DEVICE uint32_t narrow_record(packed_encode_shared<V> &sh, const uint32_t *t
                                   uint32_t *stage) {
     uint32_t w[16];
     csz_codes codes = packed_codes(sh, w);
-    const uint32_t t = threadIdx.x, lane = t & 31, order = sh.predict.order;
+    const uint32_t t = csz_thread(), lane = t & 31, order = sh.predict.order;
+    stage_clear(stage);
     const int mode = csz_mode_of_workflow(workflow, 0, csz_mode_by_share(codes.nnonzero, 64 * codes.npairs));
     const typename csz_value<V>::quantum base = sh.predict.reference.base;
     if (sh.nspecial) {
@@ -337,37 +384,42 @@ CSZ_DEVICE uint32_t narrow_record(packed_encode_shared<V> &sh, const uint32_t *t
     narrow_packets p = {{0}, {0}, 0};
     csz_unit_bits n = {0, 0, 0, 0};
     lane_layout l = {};
+    const bool is_sparse =
+        mode != CSZ_MODE_CONSTANT && workflow == CSZ_WORKFLOW_AUTO && may_be_sparse(sh, codes.nnonzero);
     if (mode != CSZ_MODE_CONSTANT) {
+        if (is_sparse) sparse_look(sh, codes);
         narrow_look(mode, p, &n, codes.nonzero, csz_exchange(sh.predict), packed_books(), CSZ_BIASED, empty);
         l = lanes_place<V, true>(sh, n, units, empty);
+    } else {
+        __syncthreads(); /* the stage is clear */
     }
     record_layout r = record_begin<V>(mode, 0, order, base, sizes, CSZ_TILE_UNITS / units,
                                       csz_groups(sh.predict, CSZ_ORDER_FULL, units));
     record_end(&r, l, sizes ? sizes->words : 0);
     uint32_t words = r.words;
-    if (workflow == CSZ_WORKFLOW_AUTO) {
+    if (is_sparse) {
         const sparse_layout s = sparse_measure(sh, codes);
         const uint32_t tail_words = sizes ? 1 + sizes->words : 0;
-        if (s.words && s.words + tail_words < words) {
+        if (s.words + tail_words < words) {
             if (has_values(sh, s.words + tail_words)) return values_record<V, RANK>(sh, stage);
-            size_publish(sh, s.words + tail_words);
+            size_announce(sh, s.words + tail_words);
             return sparse_record<V, RANK>(sh, s, codes.nonzero, codes.nnonzero, order, stage);
         }
     }
     if (has_values(sh, words)) return values_record<V, RANK>(sh, stage);
-    size_publish(sh, words);
+    size_announce(sh, words);
     if (words == 0) return 0;
-    __syncthreads();
-    words_clear(stage, staged_words(sh, words) + 1);
-    __syncthreads();
+    stage_clear_beyond(stage, CLEARED_NWORDS, staged_words(sh, words));
     record_put_head<V>(stage, r, base, sizes, units, empty, rank, l.length);
     if (!empty && mode != CSZ_MODE_CONSTANT) {
         narrow_put<false>(mode, stage, r.bits_at + l.symbols_at, r.bits_at + l.escapes_at, p);
         if (n.buckets)
             csz_put_raw(csz_putter(stage, r.bits_at + l.raw_at), csz_exchange(sh.predict), mode, n.buckets);
     }
-    __syncthreads(); /* a putter may touch the word past its last */
-    if (sizes) tail_put<V, RANK>(sh, stage, r.special_at);
+    if (sizes) {
+        __syncthreads(); /* a putter may touch the word past its last */
+        tail_put<V, RANK>(sh, stage, r.special_at);
+    }
     return words;
 }
 
@@ -378,8 +430,6 @@ CSZ_DEVICE uint32_t narrow_record(packed_encode_shared<V> &sh, const uint32_t *t
 template <typename V, int RANK>
 CSZ_DEVICE uint32_t packed_record(packed_encode_shared<V> &sh, const uint32_t *tables, int workflow,
                                   uint32_t *stage) {
-    if (threadIdx.x == 0) sh.far_at = sh.is_published = 0;
-    __syncthreads();
     if (sh.predict.is_fill) return fill_record(sh, stage);
     if (sh.is_raw) return values_record<V, RANK>(sh, stage);
     if (sh.predict.klass == 0) return narrow_record<V, RANK>(sh, tables, workflow, stage);

@@ -13,6 +13,8 @@
 /* A block has one tile at a time. */
 CSZ_DEVICE csz_team block_team(void) { return {1, 0}; }
 
+enum { NO_LEVEL = -1 };
+
 template <typename V> struct packed_job {
     csz_job<V> tile; /* as of the field */
     csz_work work;
@@ -44,13 +46,22 @@ template <typename V> struct packed_level {
     const V *coarser; /* the next one; null: of the coarsest */
 };
 
-/* A tile; made by one thread. */
+/* The tiles of a lattice, as one is found among them without a division of integers. */
+struct lattice_grid {
+    uint64_t step[3]; /* from a tile to the next along each dim: elements of the field */
+    uint32_t first;   /* tile of the frame */
+    uint32_t ny, nx;
+    float inverse_y, inverse_x;
+};
+
+/* A tile; made by one thread.  What tiles of a lattice have in common stays from one to the next. */
 template <typename V> struct packed_tile {
     csz_job<V> job; /* its values as a field's: strides, quantizer */
     csz_claim claim;
     typename csz_value<V>::quantizer quantizer; /* of its lattice */
     V bound;                                    /* of the field, which decides what is accepted */
-    int level;
+    int level;                                  /* NO_LEVEL: nothing is made */
+    lattice_grid grid;
     uint32_t is_lorenzo;
     uint32_t may_be_raw; /* lattice 0: others would restore what the field does not come back with */
     V *restored;         /* its lattice, or null */
@@ -100,40 +111,50 @@ template <typename V> CSZ_DEVICE void packed_begin(packed_shared<V> &sh, const p
     if (t == 0) {
         sh.predict.biased = CSZ_BIASED;
         sh.frame.number = ~0u;
+        sh.frame.first = sh.frame.ntiles = 0;
         sh.is_doubtful = 0;
         pyramid_codes_begin(&sh.codes);
     }
 }
 
-/* One thread: a frame as a pyramid, before it is chosen for. */
+/* One warp: a frame as a pyramid, before it is chosen for.  A barrier must follow. */
 template <typename V>
-CSZ_COLD void packed_frame_find(packed_frame *f, const packed_job<V> &job, uint32_t number) {
-    const csz_geometry *g = &job.tile.geometry;
-    f->number = number;
-    f->field = number / job.work.nframes;
-    const csz_frame_box box = csz_frame_box_at(g, number - f->field * job.work.nframes);
-    csz_frame_pyramid(&f->shape, g, &box);
-    f->origin = f->field ? __ldcg(&job.work.place[f->field].shift) : 0;
-    uint64_t pitch = 1;
+CSZ_COLD void packed_frame_find(packed_frame *of_block, const packed_job<V> &job, uint32_t number) {
+    packed_frame *f = &csz_in_shared(*of_block);
+    const csz_geometry &g = job.tile.geometry;
+    const uint32_t field = number / job.work.nframes;
+    const csz_frame_box box = csz_frame_box_small(&g, number - field * job.work.nframes);
+    uint64_t n[3], index[3], origin = field ? __ldcg(&job.work.place[field].shift) : 0, pitch = 1;
     for (int i = 2; i >= 0; i--) {
-        f->index[i] = box.first[i] / g->frame[i];
-        f->origin += (box.first[i] << g->log2_t[i]) * pitch;
-        pitch *= g->n[i];
+        index[i] = (uint32_t)box.first[i] / (uint32_t)g.frame[i];
+        n[i] = csz_frame_extent(&g, i, index[i]);
+        origin += (box.first[i] << g.log2_t[i]) * pitch;
+        pitch *= g.n[i];
     }
+    pyramid_make(&f->shape, n, g.log2_t);
+    if ((csz_thread() & 31) != 0) return;
+    f->number = number;
+    f->field = field;
+    f->origin = origin;
+    for (int i = 0; i < 3; i++) f->index[i] = index[i];
 }
 
-/* One thread: a frame that has been chosen for. */
+/* One warp: a frame that has been chosen for. */
 template <typename V>
 CSZ_DEVICE void packed_frame_set(packed_frame *f, const packed_job<V> &job, uint32_t number) {
     const csz_packed_work &w = job.work.packed;
     packed_frame_find(f, job, number);
-    f->tuning = __ldcg(&w.tuning[number]);
-    f->first = __ldcg(&w.first[number]);
-    f->ntiles = __ldcg(&w.first[number + 1]) - f->first;
-    if (f->tuning >= 0) return;
+    __syncwarp();
+    if ((csz_thread() & 31) != 0) return;
+    const int tuning = __ldcg(&w.tuning[number]);
+    const uint32_t first = __ldcg(&w.first[number]), ntiles = __ldcg(&w.first[number + 1]) - first;
+    f->tuning = tuning;
+    f->first = first;
+    f->ntiles = ntiles;
+    if (tuning >= 0) return;
     f->shape.nlevels = 1;
     f->shape.first[0] = 0;
-    f->shape.ntiles = f->ntiles;
+    f->shape.ntiles = ntiles;
 }
 
 /* Of a lattice with this bound. */
@@ -171,7 +192,7 @@ CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &jo
     const bool is_new = sh.frame.number != number;
     __syncthreads();
     if (!is_new) return false;
-    if (threadIdx.x == 0) packed_frame_set(&sh.frame, job, number);
+    if (threadIdx.x < 32) packed_frame_set(&sh.frame, job, number);
     __syncthreads();
     const packed_frame &f = sh.frame;
     const csz_packed_work &w = job.work.packed;
@@ -190,6 +211,7 @@ CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &jo
             level + 1 < f.shape.nlevels ? lattices + csz_lattice_at(g, &w.frames, f.index, level + 1) : NULL;
     }
     if (threadIdx.x == 0) {
+        sh.tile.level = NO_LEVEL;
         sh.tile.job = job.tile;
         sh.tile.job.quantizer = &sh.tile.quantizer;
         if constexpr (csz_is_pointwise<Z>::value)
@@ -200,42 +222,38 @@ CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &jo
     return true;
 }
 
-/* One thread: a tile of the frame. */
+/* One thread: what the tiles of a lattice of the frame have in common. */
 template <typename V>
-CSZ_COLD void packed_tile_set(packed_shared<V> &sh, const packed_job<V> &job, uint32_t tile) {
+CSZ_COLD void packed_lattice_set(packed_shared<V> &sh, const packed_job<V> &job, int level) {
     const packed_frame &f = sh.frame;
     packed_tile<V> *t = &sh.tile;
     const csz_geometry *g = &job.tile.geometry;
-    int level = 0;
-    while (tile < f.shape.first[level]) level++;
-    const uint64_t *grid = f.shape.grid[level], *n = g->n;
-    const uint32_t i = tile - f.shape.first[level], nx = (uint32_t)grid[2], ny = (uint32_t)grid[1],
-                   row = i / nx, plane = row / ny, at[3] = {plane, row - plane * ny, i - row * nx};
     const packed_level<V> &l = sh.level[level];
+    const uint32_t origin[3] = {0, 0, 0};
     t->level = level;
     t->is_lorenzo = level == f.shape.nlevels - 1;
     t->may_be_raw = level == 0;
     t->quantizer = l.quantizer;
     t->restored = l.restored;
-    pyramid_place_set(&t->place, g->rank, g->log2_t, f.shape.n[level], at, f.tuning);
+    pyramid_place_set(&t->place, g->rank, g->log2_t, f.shape.n[level], origin, f.tuning);
+    lattice_grid &grid = t->grid;
+    grid.first = f.shape.first[level];
+    grid.ny = (uint32_t)f.shape.grid[level][1];
+    grid.nx = (uint32_t)f.shape.grid[level][2];
+    grid.inverse_y = 1.f / (float)grid.ny;
+    grid.inverse_x = 1.f / (float)grid.nx;
+    uint64_t pitch = 1;
+    for (int k = 2; k >= 0; k--) {
+        grid.step[k] = pitch << (g->log2_t[k] + (uint32_t)level);
+        pitch *= g->n[k];
+    }
     csz_claim &c = t->claim;
-    c.origin = f.origin;
-    c.inside = 1;
-    c.field = 0; /* the quantizer is the tile's own */
-    c.tile = tile;
+    c.field = 0;               /* the quantizer is the tile's own */
     c.frame = (uint32_t)level; /* and its job's pointwise ones are of lattices */
     c.first = f.first;
     c.ntiles = f.ntiles;
-    c.index = f.first + tile;
-    c.weight = csz_tile_weight(tile);
-    const uint64_t pitch[3] = {n[1] * n[2], n[2], 1};
-    for (int k = 0; k < 3; k++) {
-        c.origin += ((uint64_t)t->place.at[k] << level) * pitch[k];
-        c.extent[k] = t->place.extent[k];
-        c.inside *= c.extent[k];
-    }
     t->job.log2_step = (uint32_t)level;
-    t->job.geometry.n[2] = n[2] << level; /* from row to row, and so from plane to plane */
+    t->job.geometry.n[2] = g->n[2] << level; /* from row to row, and so from plane to plane */
     t->job.default_shape = level ? 0 : job.tile.default_shape;
     t->job.drops_sign = level && !(t->quantizer.has_fill && t->quantizer.fill == csz_value<V>::minus_zero());
     if (t->is_lorenzo) return;
@@ -243,6 +261,39 @@ CSZ_COLD void packed_tile_set(packed_shared<V> &sh, const packed_job<V> &job, ui
     t->place.coarser = l.coarser;
     t->place.coarser_row = above[2];
     t->place.coarser_plane = above[1] * above[2];
+}
+
+/* One thread, for which its block waits: a tile of the frame. */
+template <typename V>
+CSZ_COLD void packed_tile_set(packed_shared<V> &in, const packed_job<V> &job, uint32_t tile) {
+    packed_shared<V> &sh = csz_in_shared(in);
+    packed_tile<V> *t = &sh.tile;
+    int level = 0;
+    while (tile < sh.frame.shape.first[level]) level++;
+    if (t->level != level) packed_lattice_set(sh, job, level);
+    /* all loads come before the stores, because the compiler moves no load over a store */
+    const lattice_grid grid = t->grid;
+    const uint64_t origin = sh.frame.origin;
+    const uint32_t first = sh.frame.first, i = tile - grid.first, row = csz_quotient(i, grid.inverse_x),
+                   plane = csz_quotient(row, grid.inverse_y),
+                   at[3] = {plane, row - plane * grid.ny, i - row * grid.nx};
+    uint32_t from[3], extent[3];
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        from[k] = at[k] << job.tile.geometry.log2_t[k];
+        extent[k] = min(t->place.n[k] - from[k], 1u << job.tile.geometry.log2_t[k]);
+    }
+    csz_claim &c = t->claim;
+    c.origin = origin + at[0] * grid.step[0] + at[1] * grid.step[1] + at[2] * grid.step[2];
+    c.inside = extent[0] * extent[1] * extent[2];
+    c.tile = tile;
+    c.index = first + tile;
+    c.weight = csz_tile_weight(tile);
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        t->place.at[k] = from[k];
+        c.extent[k] = t->place.extent[k] = extent[k];
+    }
 }
 
 /* Calls f<V, RANK, Z> for the plan's type and rank; Z: the type's KIND, quantizer or pointwise. */
