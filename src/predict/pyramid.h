@@ -86,17 +86,17 @@ CSZ_FN void csz_pyramid_need(csz_needed *need, const csz_pyramid *p, const uint3
                              const uint64_t *lo, const uint64_t *hi, int level) {
     need->level = level;
     for (int i = 0; i < 3; i++) {
-        const uint64_t t = (uint64_t)1 << log2_t[i];
+        const uint64_t behind = ((uint64_t)1 << log2_t[i]) - 1;
         uint64_t from = lo[i], to = hi[i];
         for (int l = level; l < p->nlevels; l++) {
             if (to > p->n[l][i]) to = p->n[l][i];
-            need->first[l][i] = from / t;
-            need->end[l][i] = (to + t - 1) / t;
+            need->first[l][i] = from >> log2_t[i];
+            need->end[l][i] = (to + behind) >> log2_t[i];
             /* a tile is predicted from the coarser lattice one step beyond its faces; of a dim it lacks, from
              * itself */
-            from = need->first[l][i] * t / 2;
+            from = (need->first[l][i] << log2_t[i]) / 2;
             from -= from > 0;
-            to = need->end[l][i] * t / 2 + 2;
+            to = (need->end[l][i] << log2_t[i]) / 2 + 2;
         }
     }
 }

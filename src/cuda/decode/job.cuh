@@ -359,15 +359,9 @@ CSZ_DEVICE tile_place tile_place_of(const decode_job *job, uint32_t i) {
     return p;
 }
 
-/* a / b by the inverse of b: exact for a and b below 2^21 (checked for all multiples of all b). */
-CSZ_DEVICE uint32_t divide_quickly(uint32_t a, float inverse) {
-    return (uint32_t)(((float)a + 0.5f) * inverse);
-}
-
 /* The place of a tile by its number in the frame; a frame has at most 2^20 tiles. */
 CSZ_DEVICE tile_place tile_place_by_number(const decode_job *job, uint32_t tile) {
-    const uint32_t row = divide_quickly(tile, job->row_inverse),
-                   plane = divide_quickly(row, job->plane_inverse);
+    const uint32_t row = csz_quotient(tile, job->row_inverse), plane = csz_quotient(row, job->plane_inverse);
     tile_place p;
     p.shift = job->shift;
     p.tile = tile;

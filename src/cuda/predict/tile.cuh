@@ -133,12 +133,6 @@ struct csz_claim {
     __device__ __forceinline__ bool full() const { return inside == CSZ_TILE_N; }
 };
 
-/*
- * a / n by the inverse of n. Exact: a frame has at most 2^20 tiles, and (a + 0.5) / n lies at least 0.5 /
- * n away from any integer.
- */
-CSZ_DEVICE uint32_t csz_quotient(uint32_t a, float inverse) { return (uint32_t)(((float)a + .5f) * inverse); }
-
 CSZ_DEVICE void csz_claim_place(csz_claim *c, const csz_geometry *g, const csz_frame_box *box) {
     csz_tile_box b = csz_tile_box_at(g, box, c->tile);
     c->origin = (b.origin[0] * g->n[1] + b.origin[1]) * g->n[2] + b.origin[2];

@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(VERIFY_THREADS)
         if (number != (uint32_t)(i / call.max_groups)) {
             number = (uint32_t)(i / call.max_groups);
             __syncthreads();
-            if (threadIdx.x == 0) packed_frame_set(&sh.frame, &call, number);
+            if (threadIdx.x < 32) packed_frame_set(&sh.frame, &call, number, threadIdx.x);
             __syncthreads();
         }
         const decode_job *job = &sh.frame.job;

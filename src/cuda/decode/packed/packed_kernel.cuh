@@ -139,7 +139,7 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
         const csz_team own = {own_barrier(team), team * TEAM_ALL};
         if (own.thread() == 0) {
             pyramid_codes_begin(&shared->codes);
-            shared->frame.number = ~0u;
+            shared->frame.number = shared->tile[0].number = shared->tile[1].number = NO_JOB;
         }
         general_weights(&shared->general, own);
         shared->cases.begin(own.thread());

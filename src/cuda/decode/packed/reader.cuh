@@ -121,7 +121,7 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
         __syncwarp();
         if (!has_codes) return true;
 #pragma unroll 1
-        for (uint32_t r = lane; r < CSZ_TEAM_THREADS; r += 32)
+        for (uint32_t r = lane; r < sparse_threads(sparse); r += 32)
             good &= sparse_codes(sparse, r, [&](uint32_t c, int32_t delta) {
                 *chunk_code(chunks, c >> 5, c & 31) = (uint16_t)delta;
             });

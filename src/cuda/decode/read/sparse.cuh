@@ -77,6 +77,11 @@ CSZ_DEVICE int32_t sparse_delta(const sparse_stream &s, uint32_t i) {
     return (int32_t)(u >> 1) ^ -(int32_t)(u & 1);
 }
 
+/* The threads of sparse_codes that have bits to look at, in whole warps, of which there is one at least. */
+CSZ_DEVICE uint32_t sparse_threads(const sparse_stream &s) {
+    return min(max((s.end - s.unary + 255) / 256, 1u) * 32, 128u);
+}
+
 /*
  * The deltas of a sparse record, by put(position, delta); 0 where the thread saw a fault.  All of 128
  * threads: each takes the ones in eight bits of the unary part, whose rank is known from the numbers of ones
