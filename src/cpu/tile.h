@@ -104,6 +104,9 @@ typedef struct csz_specials {
     uint64_t bits[CSZ_TILE_N];
 } csz_specials;
 
+/* Single exceptions with the bits of the first that is no NaN, *bits: they may become a mask. */
+uint32_t csz_tile_specials_alike(const csz_specials *s, csz_type type, uint64_t *bits);
+
 /* What a record holds behind its lanes: it depends on no book, so it is made once for a tile. */
 typedef struct csz_tile_tail {
     int is_made;

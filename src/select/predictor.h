@@ -48,6 +48,15 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
  * restored ones would.  So a value is rounded unless the two beside it in its row predict it to an eighth of
  * the bound.
  */
+/*
+ * Larger values are taken for missing ones: from 2^60 on and 2^51 bounds off 0; none that may overflow. grid:
+ * twice the bound; most: 2^120 (f32) or 2^1000.
+ */
+CSZ_FN double csz_choice_largest(double grid, double most) {
+    const double far = grid * 0x1p52 > 0x1p60 ? grid * 0x1p52 : 0x1p60;
+    return far < most ? far : most;
+}
+
 #define CSZ_DEFINE_CHOICE_VALUE(FLOAT, NAME)                                                                 \
     /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
     CSZ_FN FLOAT csz_choice_value_##NAME(FLOAT v, FLOAT a, FLOAT b, FLOAT grid, FLOAT inverse) {             \

@@ -46,6 +46,8 @@ enum kind {
     STEPS,
     HALF,
     STEEP,
+    UNNAMED,
+    HUGE_VALUES,
     NKINDS
 };
 
@@ -77,10 +79,12 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double scale) {
                            : 9e36;
     }
     case FILLED:
+    case UNNAMED: /* the same, but that nobody has named the fill value */
         return std::sin(0.2 * x) + std::cos(0.1 * y + z) > 0.4 ? 9.96921e36 : wave + 0.01 * scale * noise;
     case MASKED:
         return std::sin(0.3 * x) + std::cos(0.2 * y) > 0.3 ? NAN : std::sin(0.2 * x + z) < -0.7 ? -0.0 : wave;
     case FAR: return 1e5 + wave;
+    case HUGE_VALUES: return 1e30 * wave;
     case STEPS: return std::floor(4 * wave) * 0.25;
     case HALF: return x < 0.5 * (double)n[2] ? wave : 1e6 * noise;
     case STEEP: { /* many octaves, both signs, zeros and what is too small for a normal number */
@@ -99,8 +103,9 @@ static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, dou
                  csz_bound_mode mode, csz_predictor predictor, csz_workflow workflow, int small_frames,
                  int unsigned_zeros = 0, double floor = 0) {
     made m;
-    static const char *const names[] = {"smooth", "waves", "noise", "rough", "jumps", "specials", "filled",
-                                        "masked", "zeros", "bits",  "far",   "steps", "half",     "steep"};
+    static const char *const names[] = {"smooth", "waves",  "noise",   "rough", "jumps", "specials",
+                                        "filled", "masked", "zeros",   "bits",  "far",   "steps",
+                                        "half",   "steep",  "unnamed", "huge"};
     m.label = std::string(names[kind]) + (type == CSZ_F32 ? " f32" : " f64");
     for (uint64_t d : dims) m.label += " " + std::to_string(d);
     m.label += " bound " + std::to_string(bound) + " predictor " + std::to_string((int)predictor) +
@@ -390,6 +395,31 @@ static void check_unsigned_zeros() {
     }
 }
 
+/* Fill values that nobody has named, and values as large as those usually are. */
+static void check_unnamed() {
+    for (csz_type type : {CSZ_F32, CSZ_F64}) {
+        for (csz_predictor predictor : {CSZ_PREDICTOR_AUTO, CSZ_PREDICTOR_PYRAMID}) {
+            for (const std::vector<uint64_t> &dims : {std::vector<uint64_t>{24, 48, 96}, {96, 384}}) {
+                size_t nbytes[2];
+                for (int kind : {FILLED, UNNAMED}) {
+                    dice.seed(1);
+                    const made m =
+                        make(dims, type, kind, 1e-3, CSZ_BOUND_ABS, predictor, CSZ_WORKFLOW_AUTO, false);
+                    nbytes[kind == UNNAMED] = m.archive.size();
+                    check_encoding(m);
+                    if (kind == UNNAMED && 10 * nbytes[1] > 11 * nbytes[0])
+                        fail(m.label, "is a tenth larger");
+                }
+                const int before = npyramids;
+                const made m =
+                    make(dims, type, HUGE_VALUES, 1e-3, CSZ_BOUND_REL, predictor, CSZ_WORKFLOW_AUTO, false);
+                if (npyramids == before) fail(m.label, "is no pyramid");
+                check_encoding(m);
+            }
+        }
+    }
+}
+
 /* Values that are halfway between two restored ones: the difference is the bound itself. */
 static void check_ties() {
     for (csz_type type : {CSZ_F32, CSZ_F64}) {
@@ -432,6 +462,7 @@ int main(int argc, char **argv) {
     check_groups();
     check_gives_way();
     check_unsigned_zeros();
+    check_unnamed();
     check_ties();
     check_pointwise();
     for (int i = 0; i < n; i++) {

@@ -27,6 +27,7 @@
 #define csz_tile_measure CSZ_ISA_NAME(csz_tile_measure, CSZ_ISA)
 #define csz_tile_symbols_make CSZ_ISA_NAME(csz_tile_symbols_make, CSZ_ISA)
 #define csz_tile_tail_make CSZ_ISA_NAME(csz_tile_tail_make, CSZ_ISA)
+#define csz_tile_specials_alike CSZ_ISA_NAME(csz_tile_specials_alike, CSZ_ISA)
 #define csz_tile_encode CSZ_ISA_NAME(csz_tile_encode, CSZ_ISA)
 #define csz_tile_exact_encode CSZ_ISA_NAME(csz_tile_exact_encode, CSZ_ISA)
 

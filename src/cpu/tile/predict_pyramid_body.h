@@ -653,7 +653,9 @@ static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_
         }
     }
     /* of coarser lattices raw values would not be those that the field comes back with */
-    w->is_raw = level->plan.raw_by_size && !w->is_fill && 4 * s->n_single > n;
+    if (!level->plan.raw_by_size || w->is_fill || 4 * s->n_single <= n) return;
+    uint64_t bits;
+    w->is_raw = 4 * (s->n_single - csz_tile_specials_alike(s, level->plan.type, &bits)) > n;
 }
 
 /* Interleaves the tile's own values, by class, into rows of `to`, whose extents in elements are those of

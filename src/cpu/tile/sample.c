@@ -68,14 +68,15 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
         else                                                                                                 \
             for (uint32_t x = 0; x < n; x++) out[x] = row[x * step];                                         \
     }                                                                                                        \
-    static int is_missing_##NAME(FLOAT v, BITS fill) {                                                       \
-        return (csz_bits_##NAME(v) == fill) | !((v <= (FLOAT)0x1p60) & (v >= -(FLOAT)0x1p60));               \
+    static int is_missing_##NAME(FLOAT v, BITS fill, FLOAT largest) {                                        \
+        return (csz_bits_##NAME(v) == fill) | !((v <= largest) & (v >= -largest));                           \
     }                                                                                                        \
     /* Returns 0 if some are missing. */                                                                     \
-    static __attribute__((noinline)) int round_row_##NAME(                                                   \
-        FLOAT *restrict out, const FLOAT *restrict v, uint32_t n, FLOAT grid, FLOAT inverse, BITS fill) {    \
+    static __attribute__((noinline)) int round_row_##NAME(FLOAT *restrict out, const FLOAT *restrict v,      \
+                                                          uint32_t n, FLOAT grid, FLOAT inverse, BITS fill,  \
+                                                          FLOAT largest) {                                   \
         BITS missing = 0;                                                                                    \
-        for (uint32_t x = 0; x < n; x++) missing |= (BITS)is_missing_##NAME(v[x], fill);                     \
+        for (uint32_t x = 0; x < n; x++) missing |= (BITS)is_missing_##NAME(v[x], fill, largest);            \
         for (uint32_t x = 1; x + 1 < n; x++)                                                                 \
             out[x] = csz_choice_value_##NAME(v[x], v[x - 1], v[x + 1], grid, inverse);                       \
         const FLOAT next = v[n > 1 ? 1 : 0], before = v[n > 1 ? n - 2 : 0];                                  \
@@ -91,10 +92,10 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
         }                                                                                                    \
     }                                                                                                        \
     static void copy_##NAME(FLOAT *out, const csz_tile_plan *plan, const FLOAT *at, uint64_t step,           \
-                            const uint64_t *extent, FLOAT grid) {                                            \
+                            const uint64_t *extent, FLOAT grid, double most) {                               \
         /* without a fill value NaN is taken for it, which is missing anyway */                              \
         const BITS fill = plan->NAME.has_fill ? plan->NAME.fill : ~(BITS)0;                                  \
-        const FLOAT inverse = grid > 0 ? 1 / grid : 0;                                                       \
+        const FLOAT inverse = grid > 0 ? 1 / grid : 0, largest = (FLOAT)csz_choice_largest(grid, most);      \
         const int rounds = inverse > 0, keeps_sign = fill == csz_bits_##NAME(-(FLOAT)0);                     \
         const uint64_t *size = plan->geometry.n, pitch[2] = {size[1] * size[2], size[2]};                    \
         const uint32_t n = (uint32_t)extent[2];                                                              \
@@ -112,9 +113,9 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
             }                                                                                                \
             pick_##NAME(v, from, n, step);                                                                   \
             if (plan->is_pointwise) take_logarithms_##NAME(v, n, &plan->pointwise_##NAME);                   \
-            const int is_whole = round_row_##NAME(out, v, n, grid, inverse, fill);                           \
+            const int is_whole = round_row_##NAME(out, v, n, grid, inverse, fill, largest);                  \
             for (uint32_t x = 0; !is_whole && x < n; x++)                                                    \
-                if (is_missing_##NAME(v[x], fill)) out[x] = x > 0 ? out[x - 1] : last;                       \
+                if (is_missing_##NAME(v[x], fill, largest)) out[x] = x > 0 ? out[x - 1] : last;              \
             last = out[n - 1];                                                                               \
         }                                                                                                    \
     }
@@ -125,7 +126,7 @@ DEFINE_SAMPLE(double, f64, uint64_t)
 void csz_sample_copy(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
                      const uint64_t *extent, double bound) {
     if (plan->type == CSZ_F32)
-        copy_f32(out, plan, at, step, extent, (float)(2 * bound));
+        copy_f32(out, plan, at, step, extent, (float)(2 * bound), 0x1p120);
     else
-        copy_f64(out, plan, at, step, extent, 2 * bound);
+        copy_f64(out, plan, at, step, extent, 2 * bound, 0x1p1000);
 }

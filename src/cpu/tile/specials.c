@@ -53,15 +53,22 @@ static void singles_to_mask(csz_specials *s, uint32_t k, uint64_t bits) {
     s->n_single = n;
 }
 
+uint32_t csz_tile_specials_alike(const csz_specials *s, csz_type type, uint64_t *bits) {
+    uint32_t n = 0, first = 0;
+    while (first < s->n_single && is_nan_bits(s->bits[first], type)) first++;
+    for (uint32_t i = first; i < s->n_single; i++) n += s->bits[i] == s->bits[first];
+    *bits = n ? s->bits[first] : 0;
+    return n;
+}
+
 /*
  * The masks to write, in order, as numbers of mask[]; returns how many.  Of the bit patterns that were
  * gathered as masks, and the first other one, those that enough exceptions share.
  */
 static uint32_t choose_masks(csz_specials *s, csz_type type, uint32_t *chosen) {
-    uint32_t n = 0, n_other = 0, other = 0;
-    while (other < s->n_single && is_nan_bits(s->bits[other], type)) other++;
-    for (uint32_t i = other; i < s->n_single; i++) n_other += s->bits[i] == s->bits[other];
-    uint64_t other_bits = other < s->n_single ? s->bits[other] : 0;
+    uint32_t n = 0;
+    uint64_t other_bits;
+    const uint32_t n_other = csz_tile_specials_alike(s, type, &other_bits);
     for (uint32_t k = 0; k < 3; k++) {
         uint32_t count = mask_count(s->mask[k]);
         if (count >= CSZ_MASK_MIN) {

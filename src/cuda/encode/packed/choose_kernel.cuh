@@ -96,7 +96,8 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     const pyramid_place<V> &p = to.place;
     const double coarser_bound =
         csz_level_bound(__ldcg(&job.packed.work.packed.bound[f.field]), 0, level + 1);
-    const V grid = (V)(2 * coarser_bound), inverse = grid > 0 ? 1 / grid : 0, largest = (V)0x1p60;
+    const V grid = (V)(2 * coarser_bound), inverse = grid > 0 ? 1 / grid : 0,
+            largest = (V)csz_choice_largest(grid, fast_tame((V)0));
     const uint32_t nx = (uint32_t)p.coarser_row, plane = (uint32_t)p.coarser_plane,
                    n = plane * ((p.n[0] + 1) / 2), ny = plane / nx;
     const uint64_t step = (uint64_t)2 << level;

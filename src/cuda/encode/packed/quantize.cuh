@@ -282,31 +282,39 @@ template <typename V> CSZ_COLD void exceptions_judge(packed_shared<V> &sh) {
         return;
     }
     if (!tile.may_be_raw) return;
-    if (t == 0) sh.first_nan = ~0u, sh.nsingle = 0;
+    if (t == 0) sh.first_nan = sh.first_other = ~0u, sh.nsingle = 0;
     __syncthreads();
     const auto bits_of = [&](uint32_t b) {
         bool in;
         return value::to_bits(field.load(csz_code_element(rank, t, b), &in));
     };
+    const auto is_known = [&](typename value::bits x) {
+        return (z.has_fill && x == z.fill) || x == value::minus_zero();
+    };
+    uint32_t nan_at = ~0u, other_at = ~0u;
     for (uint32_t m = exceptions; m; m &= m - 1) {
         const uint32_t b = (uint32_t)__ffs((int)m) - 1;
         const typename value::bits x = bits_of(b);
-        if (value::is_nan(x) && !(z.has_fill && x == z.fill)) {
-            atomicMin(&sh.first_nan, 32 * t + b);
-            break;
-        }
+        if (is_known(x)) continue;
+        if (value::is_nan(x))
+            nan_at = min(nan_at, 32 * t + b);
+        else
+            other_at = min(other_at, 32 * t + b);
     }
+    if (nan_at != ~0u) atomicMin(&sh.first_nan, nan_at);
+    if (other_at != ~0u) atomicMin(&sh.first_other, other_at);
     __syncthreads();
-    const uint32_t first = sh.first_nan;
-    typename value::bits nan = 0;
-    if (first != ~0u) {
+    const auto bits_at = [&](uint32_t at) {
         bool in;
-        nan = value::to_bits(field.load(csz_code_element(rank, first >> 5, first & 31), &in));
-    }
-    uint32_t nsingle = 0;
+        return value::to_bits(field.load(csz_code_element(rank, at >> 5, at & 31), &in));
+    };
+    const bool has_nan = sh.first_nan != ~0u, has_other = sh.first_other != ~0u;
+    const typename value::bits nan = has_nan ? bits_at(sh.first_nan) : 0,
+                               other = has_other ? bits_at(sh.first_other) : 0;
+    uint32_t nsingle = 0; /* that share their bits with none of the candidates for masks */
     for (uint32_t m = exceptions; m; m &= m - 1) {
         const typename value::bits x = bits_of((uint32_t)__ffs((int)m) - 1);
-        nsingle += !((z.has_fill && x == z.fill) || (first != ~0u && x == nan) || x == value::minus_zero());
+        nsingle += !(is_known(x) || (has_nan && x == nan) || (has_other && x == other));
     }
     nsingle = csz_warp_add(nsingle);
     if ((t & 31) == 0) atomicAdd(&sh.nsingle, nsingle);

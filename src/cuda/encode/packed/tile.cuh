@@ -82,12 +82,12 @@ template <typename V> struct packed_shared {
     packed_tile<V> tile;
     csz_special_shared special;
     csz_special_sizes special_sizes;
-    uint32_t value_hash; /* of the tile */
-    uint32_t nspecial;   /* its exceptions */
-    uint32_t is_raw;     /* too few values have a code for a record to be worth it */
-    uint32_t nsingle, first_nan;
-    uint32_t is_doubtful; /* many values of the last tile were exceptions */
-    uint32_t has_doubt;   /* see quick_quantize */
+    uint32_t value_hash;                      /* of the tile */
+    uint32_t nspecial;                        /* its exceptions */
+    uint32_t is_raw;                          /* too few values have a code for a record to be worth it */
+    uint32_t nsingle, first_nan, first_other; /* see exceptions_judge */
+    uint32_t is_doubtful;                     /* many values of the last tile were exceptions */
+    uint32_t has_doubt;                       /* see quick_quantize */
 };
 
 /* What a tile's values take while it is predicted, in either form. */
