@@ -25,7 +25,7 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
 }
 
 /*
- * What the states of the 64 tiles before a tile say, which size_publish has asked for: the payload words of
+ * What the states of the 64 tiles before a tile say, which size_announce has asked for: the payload words of
  * the frame before it, or LOOK_AGAIN.  One warp.
  */
 enum : uint64_t { LOOK_AGAIN = ~0ull };
@@ -507,21 +507,19 @@ template <typename V> CSZ_DEVICE void tile_prefetch(const packed_tile<V> &tile) 
 
 /*
  * The tile's record, `words` words of `stage`.  Its size is published, if it is not already.  Then one warp
- * looks for the place of the first record that waits, one makes the next tile ready, and others put this
- * record behind those that wait; where the place is known, all store the record that goes there.  A record
- * that is too long does not wait.  Has barriers.
+ * looks for the places of the first records that wait, one makes the next tile ready, and others put this
+ * record behind those that wait; all store the records whose places are known.  A record that is too long
+ * does not wait.  Has barriers.
  */
 template <typename V>
 CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &job, const uint32_t *stage,
                              uint32_t words, bool from_slot) {
     const uint32_t t = csz_thread(), tile = sh.tile.claim.tile;
     const waiting_line waiting = sh.line; /* others change it behind the barrier */
-    if (csz_agreed(t < 32)) {
-        if (t == 0) {
-            if (!sh.is_published) size_publish(sh, words);
-            if (!from_slot) sh.hash += sh.value_hash * sh.tile.claim.weight;
-            sh.ndone++;
-        }
+    if (t == 0) {
+        if (!sh.is_published) size_publish(sh, words);
+        if (!from_slot) sh.hash += sh.value_hash * sh.tile.claim.weight;
+        sh.ndone++;
     }
     __syncthreads();
     const uint32_t far_at = from_slot ? 0 : csz_held(&sh.far_at);
