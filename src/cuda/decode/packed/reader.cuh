@@ -28,7 +28,7 @@ CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t
     const uint32_t job = number + 1;
     uint32_t is_there = 0, is_free = 0;
     if (lane == 0 && call->has_tables && job >> (32 - TABLES_JOB_AT) == 0) {
-        uint32_t state = *(volatile uint32_t *)&t->state, seen;
+        uint32_t state = csz_shared_exchange(&t->state, 0, 0), seen; /* as it is */
         do {
             is_there = !(state & TABLES_LOADING) && state >> TABLES_JOB_AT == job;
             is_free = !is_there && !(state & (TABLES_LOADING | TABLES_USERS));
@@ -44,7 +44,7 @@ CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t
         csz_copies_wait();
         __syncwarp();
         __threadfence_block();
-        if (lane == 0) *(volatile uint32_t *)&t->state = job << TABLES_JOB_AT | 1;
+        if (lane == 0) atomicExch(&t->state, job << TABLES_JOB_AT | 1);
         is_there = 1;
     }
     const bool all = csz_agreed(is_there);

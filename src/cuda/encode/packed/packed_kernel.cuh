@@ -189,7 +189,7 @@ template <typename V> CSZ_COLD void books_fetch(packed_encode_shared<V> &shared,
 template <typename V, typename Z>
 CSZ_COLD void packed_encode_enter(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t claimed) {
     const csz_packed_work &w = job.work.packed;
-    packed_frame_leave(sh, job);
+    packed_frame_leave(sh, job, false);
     uint32_t frame = claimed;
     if (!job.in_slots) {
         frame = sh.frame.number + 1; /* at first 0 */
@@ -197,8 +197,8 @@ CSZ_COLD void packed_encode_enter(packed_encode_shared<V> &sh, const packed_job<
     }
     packed_frame_enter<V, Z>(sh, job, frame);
     if (threadIdx.x == 0) {
-        sh.section_nwords = __ldcg(&job.work.section_nwords[frame]);
-        sh.has_start = 0;
+        sh.places.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+        sh.places.has_start = 0;
         sh.made_for = ~0u;
     }
     books_fetch(sh, job);
@@ -239,8 +239,9 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
     packed_begin<V>(sh, job);
     if (threadIdx.x == 0) {
         sh.ntiles = __ldcg(&w.first[job.work.nfields * job.work.nframes]);
-        sh.line = {0, 0, 0, 0};
-        sh.ndone = sh.hash = 0;
+        sh.line = {0, 0, 0, 0, 0};
+        sh.has_before = 0;
+        sh.places.ndone = sh.places.hash = 0;
         sh.seen_of = sh.made_for = ~0u;
         sh.claimed = job.in_slots ? blockIdx.x : csz_take_number(&job.work.counters[0]);
     }
@@ -287,7 +288,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
         if (csz_thread() == 32) sh.claimed = next;
         packed_place(sh, job, record, words, from_slot);
     }
-    packed_frame_leave(sh, job);
+    packed_frame_leave(sh, job, true);
     if (!job.in_slots) csz_previous_wait();
 }
 

@@ -29,8 +29,9 @@ CSZ_DEVICE unsigned long long state_await(const unsigned long long *p) {
  * the frame before it, or LOOK_AGAIN.  One warp.
  */
 enum : uint64_t { LOOK_AGAIN = ~0ull };
-template <typename V> CSZ_DEVICE uint64_t seen_lookback(packed_encode_shared<V> &sh, uint32_t tile) {
-    const uint32_t lane = csz_thread() & 31, first = sh.frame.first, index = first + tile;
+template <typename V>
+CSZ_DEVICE uint64_t seen_lookback(packed_encode_shared<V> &sh, uint32_t first, uint32_t tile) {
+    const uint32_t lane = csz_thread() & 31, index = first + tile;
     if (sh.seen_of != index) return LOOK_AGAIN;
     csz_copies_wait();
     const uint4 s = sh.seen[lane];
@@ -150,10 +151,15 @@ struct group_sizes {
     }
 };
 
-/* Where the frame begins, once the one before it is placed.  One thread. */
-template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job, const packed_frame &f) {
+/*
+ * Where the frame begins, once the one before it is placed; 0 where that is not known and it need not be.
+ * One thread.
+ */
+template <typename V>
+CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job, const packed_frame &f, bool must) {
     if (f.number == f.field * job.work.nframes) return job.work.place[f.field].out + job.header_nwords;
-    return state_await(job.work.frame_state + f.number - 1) & STATE_VALUE;
+    const unsigned long long *state = job.work.frame_state + f.number - 1;
+    return (must ? state_await(state) : csz_load_shared_state(state)) & STATE_VALUE;
 }
 
 /*
@@ -161,8 +167,8 @@ template <typename V> CSZ_DEVICE uint64_t packed_start(const packed_job<V> &job,
  * Thread 0's answer is right.  Has barriers.
  */
 template <typename V>
-CSZ_COLD bool packed_gives_way(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
-    const packed_frame &f = sh.frame;
+CSZ_COLD bool packed_gives_way(packed_encode_shared<V> &sh, const packed_job<V> &job, const packed_frame &f,
+                               uint64_t total) {
     const unsigned long long *states = job.work.tile_state + f.first;
     const uint32_t ncoarser = f.shape.first[0], ntiles = f.ntiles - ncoarser,
                    nsamples = csz_choice_count(ntiles);
@@ -188,8 +194,8 @@ CSZ_COLD bool packed_gives_way(packed_encode_shared<V> &sh, const packed_job<V> 
  * frame begins.  A pyramid that is larger than raw values may be, or than Lorenzo, is given up.
  */
 template <typename V>
-CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> &job, uint64_t total) {
-    const packed_frame &f = sh.frame;
+CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> &job, const packed_frame &f,
+                               const frame_places &places, uint64_t total) {
     const unsigned long long *states = job.work.tile_state + f.first;
     const uint32_t ngroups = (f.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
     if (threadIdx.x == 0) sh.index_nwords = 0;
@@ -208,11 +214,11 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.index_nwords, n);
     __syncthreads();
     const uint64_t end =
-        payload_at(sh.section_nwords) + total + index_fixed_nwords(ngroups) + sh.index_nwords;
+        payload_at(places.section_nwords) + total + index_fixed_nwords(ngroups) + sh.index_nwords;
     if (threadIdx.x == 0)
-        csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (sh.start + (end + 1) / 2 * 2));
+        csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (places.start + (end + 1) / 2 * 2));
     if (f.tuning < 0) return;
-    const bool gives_way = job.work.packed.may_be_lorenzo && packed_gives_way(sh, job, total);
+    const bool gives_way = job.work.packed.may_be_lorenzo && packed_gives_way(sh, job, f, total);
     if (threadIdx.x != 0) return;
     const csz_frame_box box = csz_frame_box_at(&job.tile.geometry, f.number - f.field * job.work.nframes);
     const csz_type type = sizeof(V) == 4 ? CSZ_F32 : CSZ_F64;
@@ -256,12 +262,12 @@ CSZ_COLD void packed_archive_finish(packed_encode_shared<V> &sh, const packed_jo
 
 /* A frame whose records are all stored: header, books and index.  All threads; behind a barrier. */
 template <typename V>
-CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<V> &job) {
-    const packed_frame &f = sh.frame;
+CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<V> &job,
+                                  const packed_frame &f, const frame_places &places) {
     const uint32_t t = threadIdx.x, ngroups = (f.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP,
-                   section = sh.section_nwords, payload = payload_at(section);
+                   section = places.section_nwords, payload = payload_at(section);
     const unsigned long long *states = job.work.tile_state + f.first;
-    const uint64_t out_end = job.work.place[f.field].end, start = sh.start,
+    const uint64_t out_end = job.work.place[f.field].end, start = places.start,
                    total = state_upto(state_await(states + f.ntiles - 1)), index = start + payload + total;
     if (t == 0) {
         sh.sum = 0;
@@ -389,26 +395,29 @@ CSZ_COLD unsigned long long far_store(packed_encode_shared<V> &sh, uint32_t *out
 }
 
 /*
- * Looks for the place of a record of the frame whose size is published; `must`: until it is known.  Returns
- * whether it is; *placed is for others behind a barrier.  One warp.
+ * Looks for the place of a record whose size is published, of the frame or the one before; `must`: until it
+ * is known.  Returns whether it is; *placed is for others behind a barrier.  One warp.
  */
 template <typename V>
 CSZ_DEVICE bool record_find(packed_encode_shared<V> &sh, const packed_job<V> &job, const waiting_record &r,
-                            bool must, placed_record *placed) {
-    const packed_frame &f = sh.frame;
+                            bool is_old, bool must, placed_record *placed) {
+    const packed_frame &f = is_old ? sh.before : sh.frame;
+    frame_places &places = is_old ? sh.old_places : sh.places;
     unsigned long long *states = job.work.tile_state + f.first;
     csz_group_state *groups = job.work.packed.group_state + csz_group_at(f.first, f.number);
-    uint64_t before = seen_lookback(sh, r.tile);
+    uint64_t before = seen_lookback(sh, f.first, r.tile);
     if (before == LOOK_AGAIN) before = packed_lookback(states, groups, r.tile, must);
-    const bool is_known = csz_agreed(before != LOOK_AGAIN);
-    if (!is_known || (csz_thread() & 31) != 0) return is_known;
-    *placed = {r, (uint32_t)before};
-    csz_tell_state(states + r.tile, tile_state_of(STATE_PREFIX, r.nwords, before + r.nwords));
-    if (r.tile % CSZ_INDEX_GROUP == CSZ_INDEX_GROUP - 1)
-        csz_tell_state(&groups[r.tile / CSZ_INDEX_GROUP].end, STATE_PREFIX | (before + r.nwords));
-    if (!sh.has_start) sh.start = packed_start(job, f);
-    sh.has_start = 1;
-    return is_known;
+    bool is_known = csz_agreed(before != LOOK_AGAIN);
+    if (!is_known) return false;
+    if ((csz_thread() & 31) == 0) {
+        *placed = {r, is_old, (uint32_t)before};
+        csz_tell_state(states + r.tile, tile_state_of(STATE_PREFIX, r.nwords, before + r.nwords));
+        if (r.tile % CSZ_INDEX_GROUP == CSZ_INDEX_GROUP - 1)
+            csz_tell_state(&groups[r.tile / CSZ_INDEX_GROUP].end, STATE_PREFIX | (before + r.nwords));
+        if (!places.has_start) places.start = packed_start(job, f, must);
+        places.has_start = is_known = places.start != 0;
+    }
+    return __shfl_sync(CSZ_ALL, (int)is_known, 0) != 0;
 }
 
 /*
@@ -419,11 +428,13 @@ CSZ_DEVICE bool record_find(packed_encode_shared<V> &sh, const packed_job<V> &jo
 template <typename V, typename Word>
 CSZ_DEVICE void record_copy(packed_encode_shared<V> &sh, const packed_job<V> &job,
                             const placed_record &placed, uint32_t far_at, const Word &word) {
-    const packed_frame &f = sh.frame;
+    const bool is_old = csz_agreed(placed.is_old != 0);
+    const packed_frame &f = is_old ? sh.before : sh.frame;
+    const frame_places &places = is_old ? sh.old_places : sh.places;
     const uint32_t t = csz_thread(), tile = placed.record.tile, words = placed.record.nwords;
-    const uint64_t before = placed.before, at = sh.start + payload_at(sh.section_nwords) + before,
+    const uint64_t before = placed.before, at = places.start + payload_at(places.section_nwords) + before,
                    out_end = job.work.place[f.field].end;
-    if (tile == f.ntiles - 1) packed_frame_end(sh, job, before + words);
+    if (tile == f.ntiles - 1) packed_frame_end(sh, job, f, places, before + words);
     if (words == 0) return;
     const bool fits = at + words <= out_end;
     uint32_t *out = word_at(at);
@@ -457,7 +468,34 @@ template <typename V> CSZ_DEVICE void waiting_remove(packed_encode_shared<V> &sh
     line.nwords -= sh.records[line.first].nwords;
     line.first = (line.first + 1) % WAITING_MAX;
     line.n--;
+    line.nold -= line.nold != 0;
     sh.line = line;
+}
+
+/*
+ * The block has stored all its records of the frame, or of the one before.  The last block to do so completes
+ * it.  All threads; has barriers.
+ */
+template <typename V>
+CSZ_COLD void frame_close(packed_encode_shared<V> &sh, const packed_job<V> &job, bool is_old) {
+    const packed_frame &f = is_old ? sh.before : sh.frame;
+    frame_places &places = is_old ? sh.old_places : sh.places;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        csz_frame_sums *sums = &job.work.frame_sums[f.number];
+        const uint32_t n = places.ndone;
+        atomicAdd(&sums->hash, places.hash);
+        sh.last = csz_block_arrive(&sums->done, n) + n == f.ntiles;
+        places.ndone = places.hash = 0;
+        if (is_old) sh.has_before = 0;
+    }
+    __syncthreads();
+    if (sh.last) packed_frame_finish(sh, job, f, places);
+}
+
+/* Closes the frame before once none of its records waits.  Behind a barrier; has some if so. */
+template <typename V> CSZ_DEVICE void before_close(packed_encode_shared<V> &sh, const packed_job<V> &job) {
+    if (csz_agreed(csz_held(&sh.has_before) && !csz_held(&sh.line.nold))) frame_close(sh, job, true);
 }
 
 /*
@@ -472,12 +510,13 @@ CSZ_COLD void waiting_store(packed_encode_shared<V> &shared, const packed_job<V>
         const waiting_line line = sh.line; /* others change it behind the barrier */
         __syncthreads();
         if (!line.n || !(all || line.n == WAITING_MAX || line.nwords + words > WAITING_NWORDS)) break;
-        if (csz_thread() < 32) record_find(sh, job, sh.records[line.first], true, sh.placed);
+        if (csz_thread() < 32) record_find(sh, job, sh.records[line.first], line.nold != 0, true, sh.placed);
         __syncthreads();
         waiting_copy(sh, job, sh.placed[0]);
         if (csz_thread() == 0) waiting_remove(sh);
         __syncthreads();
     }
+    before_close(sh, job);
 }
 
 /* One thread: the tile of that index, which is of the block's frame, is the next to work on. */
@@ -518,14 +557,14 @@ CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &j
     const waiting_line waiting = sh.line; /* others change it behind the barrier */
     if (t == 0) {
         if (!sh.is_published) size_publish(sh, words);
-        if (!from_slot) sh.hash += sh.value_hash * sh.tile.claim.weight;
-        sh.ndone++;
+        if (!from_slot) sh.places.hash += sh.value_hash * sh.tile.claim.weight;
+        sh.places.ndone++;
     }
     __syncthreads();
     const uint32_t far_at = from_slot ? 0 : csz_held(&sh.far_at);
     if (csz_agreed(from_slot || words > WAITING_NWORDS || far_at)) {
         waiting_store(sh, job, true, 0);
-        if (csz_agreed(t < 32)) record_find(sh, job, {tile, words, 0}, true, sh.placed);
+        if (csz_agreed(t < 32)) record_find(sh, job, {tile, words, 0}, false, true, sh.placed);
         __syncthreads();
         record_copy(sh, job, sh.placed[0], far_at,
                     [&](uint32_t i) { return from_slot ? __ldcg(stage + i) : stage[i]; });
@@ -539,7 +578,8 @@ CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &j
         uint32_t n = 0;
 #pragma unroll 1
         while (n < PLACED_MAX && csz_agreed(sh.line.n != 0)) {
-            if (!record_find(sh, job, sh.records[sh.line.first], false, sh.placed + n)) break;
+            if (!record_find(sh, job, sh.records[sh.line.first], sh.line.nold != 0, false, sh.placed + n))
+                break;
             if (t == 0) waiting_remove(sh);
             __syncwarp();
             n++;
@@ -563,22 +603,34 @@ CSZ_DEVICE void packed_place(packed_encode_shared<V> &sh, const packed_job<V> &j
     if (csz_agreed(sh.made_for == sh.claimed)) tile_prefetch(sh.tile);
 #pragma unroll 1
     for (uint32_t i = 0; i < sh.nplaced; i++) waiting_copy(sh, job, sh.placed[i]);
+    before_close(sh, job);
 }
 
-/* The block goes on to another frame, if it has had one.  The last one to do so completes it. */
+/*
+ * The block goes on to another frame, if it has had one.  Its last records may wait for their places
+ * meanwhile, as others are still at work on tiles before theirs; but for the frame's last, which others wait
+ * for.  is_over: there is no other frame.
+ */
 template <typename V>
-CSZ_COLD void packed_frame_leave(packed_encode_shared<V> &sh, const packed_job<V> &job) {
-    const uint32_t n = sh.ndone;
-    if (n == 0) return;
-    waiting_store(sh, job, true, 0);
-    if (threadIdx.x == 0) {
-        csz_frame_sums *sums = &job.work.frame_sums[sh.frame.number];
-        atomicAdd(&sums->hash, sh.hash);
-        sh.last = csz_block_arrive(&sums->done, n) + n == sh.frame.ntiles;
-        sh.ndone = sh.hash = 0;
+CSZ_COLD void packed_frame_leave(packed_encode_shared<V> &sh, const packed_job<V> &job, bool is_over) {
+    const waiting_line line = sh.line;
+    if (sh.places.ndone == 0) return;
+    const uint32_t last = sh.records[(line.first + line.n - 1) % WAITING_MAX].tile;
+    if (is_over || line.n == 0 || sh.has_before || last == sh.frame.ntiles - 1) {
+        waiting_store(sh, job, true, 0);
+        frame_close(sh, job, false);
+        return;
     }
     __syncthreads();
-    if (sh.last) packed_frame_finish(sh, job);
+    for (uint32_t i = threadIdx.x; i < sizeof(packed_frame) / 8; i += CSZ_TILE_THREADS)
+        ((uint64_t *)&sh.before)[i] = ((const uint64_t *)&sh.frame)[i];
+    if (threadIdx.x == 0) {
+        sh.old_places = sh.places;
+        sh.has_before = 1;
+        sh.line.nold = line.n;
+        sh.places.ndone = sh.places.hash = 0;
+    }
+    __syncthreads();
 }
 
 #endif

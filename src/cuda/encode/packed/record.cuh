@@ -23,11 +23,20 @@ struct waiting_record {
 /* The records that wait: where the first of `records` and the first free word are. */
 struct waiting_line {
     uint32_t first, n, free_at, nwords;
+    uint32_t nold; /* of the first records: those of the frame before */
 };
 /* A record whose place is looked for. */
 struct placed_record {
     waiting_record record;
+    uint32_t is_old; /* of the frame before */
     uint32_t before; /* words of the frame's payload before it */
+};
+/* A frame that the block places records of. */
+struct frame_places {
+    uint64_t start; /* of the frame, address / 4 */
+    uint32_t has_start;
+    uint32_t section_nwords;
+    uint32_t ndone, hash; /* records that the block has made, and their values' hash */
 };
 
 template <typename V> struct packed_encode_shared : packed_shared<V> {
@@ -45,22 +54,22 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
     unsigned long long *state; /* of the tile; null: its place is not looked for */
     csz_group_state *group_state;
     uint32_t is_published; /* the record's size is in it */
-    uint32_t has_start;    /* start is the frame's */
     uint32_t waiting[WAITING_NWORDS];
     waiting_record records[WAITING_MAX];
     waiting_line line;
     placed_record placed[PLACED_MAX];
     uint32_t nplaced;
+    frame_places places;            /* of `frame` */
+    uint32_t has_before;            /* records of the frame before wait: */
+    packed_frame before;            /* that frame, */
+    frame_places old_places;        /* and where they go */
     uint32_t seen_of;               /* index of the tile whose look-back has begun */
     uint4 seen[32];                 /* states of the 64 tiles before it, from the nearest on */
-    uint32_t ndone, hash;           /* records of the frame that the block has made, and their values' hash */
     uint32_t claimed;               /* index of the tile to work on, */
     uint32_t made_for;              /* and of that which `tile` is */
     uint32_t ntiles;                /* of all frames */
     uint32_t count[CSZ_TILE_WARPS]; /* of warps, see packed_frame_finish */
-    uint32_t section_nwords;
     uint32_t last;
-    uint64_t start;         /* of the frame, address / 4 */
     unsigned long long sum; /* of words, while a frame is finished */
     uint32_t index_nwords;  /* of packed sizes */
 };
@@ -350,9 +359,9 @@ template <typename V> CSZ_DEVICE void size_announce(packed_encode_shared<V> &sh,
     const uint32_t t = csz_thread();
     if (t == 0) size_publish(sh, words);
     if (t >= 32 || !sh.state || sh.line.n == 0) return;
-    const uint32_t tile = sh.records[sh.line.first].tile, index = sh.frame.first + tile,
-                   at = ((index + 1) & ~1u) - 2 - 2 * t;
-    if ((int32_t)(at + 1 - sh.frame.first) >= 0)
+    const uint32_t first = sh.line.nold ? sh.before.first : sh.frame.first,
+                   index = first + sh.records[sh.line.first].tile, at = ((index + 1) & ~1u) - 2 - 2 * t;
+    if ((int32_t)(at + 1 - first) >= 0)
         csz_copy_start(&sh.seen[t], (const uint4 *)(sh.state + ((int32_t)at - (int32_t)sh.tile.claim.index)));
     if (t == 0) sh.seen_of = index;
 }
