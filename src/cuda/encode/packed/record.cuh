@@ -16,7 +16,7 @@
  * Words, and records, that wait for their places at most while the block codes its next tiles; and of these
  * so many are placed at most when one is added.
  */
-enum { WAITING_NWORDS = 2048, WAITING_MAX = 4, PLACED_MAX = 2 };
+enum { WAITING_NWORDS = 2048, WAITING_MAX = 6, PLACED_MAX = 2 };
 struct waiting_record {
     uint32_t tile, nwords, at; /* of its frame; its first word among those that wait, which go round */
 };
