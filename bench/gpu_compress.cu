@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/encode/compress.h"
+#include "cuda/plan/compress.h"
 #include "gpu_bench.h"
 #include "cuda/plan/work.cuh"
 extern "C" {
