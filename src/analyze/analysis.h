@@ -10,7 +10,7 @@
 
 #include "analyze/madogram.h"
 #include "api/context.h"
-#include "cpu/scratch.h"
+#include "cpu/plan/worker.h"
 
 enum {
     CSZ_NWORKFLOWS = 4,
