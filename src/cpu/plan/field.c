@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* field.c: the plan of a field's tiles, from its header; the exponent of a frame, from a sample of its values. */
+/* field.c: the plan of a field's tiles, from its header; a frame's exponent, from a sample of its values. */
 #include "cpu/plan/field.h"
 
 /* Whether some bits of the fill value may be those of a value that is there. */
