@@ -4,6 +4,8 @@
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"
 
+#include "csz_frames.h"
+
 #include "command.h"
 #include "common/fill.h"
 #include "hdf5/h5path.h"
