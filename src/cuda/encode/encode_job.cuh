@@ -5,7 +5,7 @@
 #ifndef CSZ_CUDA_ENCODE_JOB_CUH
 #define CSZ_CUDA_ENCODE_JOB_CUH
 
-#include "cuda/code/code.cuh"
+#include "cuda/code/symbols.cuh"
 #include "cuda/code/special.cuh"
 #include "cuda/plan/work.cuh"
 
