@@ -6,7 +6,7 @@
 
 #include "csz_frames.h"
 
-#include "command.h"
+#include "process/allocate.h"
 #include "common/fill.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"

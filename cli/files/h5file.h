@@ -9,6 +9,7 @@
 
 #include "csz_frames.h"
 #include "terminal/args.h"
+#include "files/field.h"
 #include "files/output.h"
 
 /*
