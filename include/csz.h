@@ -37,8 +37,8 @@
  * options, or the call returns CSZ_ERROR_ARGUMENT; in structures that it fills they are set to 0.  A size
  * that no version has is CSZ_ERROR_ARGUMENT.  Other structures never change.
  *
- * Calls for fields in pieces are in csz_frames.h, for data and archives on a GPU in csz_cuda.h, for the
- * analysis of a field in csz_analyze.h.
+ * Calls for fields in pieces are in csz_frames.h, for data and archives on a GPU in csz_cuda.h, for analyses
+ * of a field and of its errors in csz_analyze.h.
  */
 #ifndef CSZ_H
 #define CSZ_H
@@ -454,7 +454,7 @@ typedef struct csz_metrics {
  * none, and NaN is refused.  Special values must agree bit for bit; the options name the fill value and may
  * be NULL.  Where their bound_mode is CSZ_BOUND_PWR, |a - b| may be bound * |a| or their floor, and -0.0 must
  * agree bit for bit.  a and b may have any alignment.  Where one lies in device memory the call is that of
- * csz_quality_measure.
+ * csz_quality_measure (csz_analyze.h).
  */
 CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
                                const csz_field *field, double bound, const csz_options *options);
@@ -464,52 +464,6 @@ CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, cons
  * metrics_nbytes.  Indices in part are those of the whole field.
  */
 CSZ_API csz_status csz_metrics_join(csz_metrics *metrics, size_t metrics_nbytes, const csz_metrics *part);
-
-enum {
-    CSZ_QUALITY_NLAGS = 10,
-    CSZ_QUALITY_NBINS = 128,        /* of the error's histogram */
-    CSZ_QUALITY_NVALUE_BINS = 4096, /* of the values', for their entropy */
-    CSZ_SSIM_WINDOW = 8
-};
-#define CSZ_SSIM_K1 0.01
-#define CSZ_SSIM_K2 0.03
-
-/*
- * What lossy coding did to a field, over the elements that are not special.  Two equal fields have errors 0,
- * correlation 1 and SSIM 1.  Where a is constant, errors relative to its range are infinite unless they are
- * 0.
- *
- * SSIM is the mean over windows of 8 elements a dimension that do not overlap, in effective dims, smaller
- * at the upper faces; every window has the same weight.  A window's is (2 ma mb + C1)(2 vab + C2) /
- * ((ma^2 + mb^2 + C1)(va + vb + C2)) with means, variances and covariance of a - min and b - min,
- * C1 = (0.01 L)^2, C2 = (0.03 L)^2 and L = max - min; 1 where that is 0 / 0.
- */
-typedef struct csz_quality {
-    double max_rel_error; /* max_abs_error / (max - min) */
-    double max_pwr_error; /* largest |a - b| / |a|; infinite where a is 0 and b is not */
-    uint64_t max_pwr_index;
-    double mean_error; /* of b - a */
-    double pearson;    /* correlation of a and b; where one is constant 1 if they are equal, else 0 */
-    double ssim;
-    uint64_t nwindows;                         /* of SSIM, with at least two elements that are not special */
-    double autocorrelation[CSZ_QUALITY_NLAGS]; /* of the error at distances 1 to 10 in order of index; 0
-                                                  where the error is constant */
-    uint64_t error_histogram[CSZ_QUALITY_NBINS]; /* of b - a: equal bins of -histogram_limit .. +limit */
-    double histogram_limit;                      /* max_abs_error */
-    double entropy_error;                        /* bits, of that histogram */
-    double entropy_a, entropy_b;                 /* bits, of 4096 equal bins from min to max; b is clamped */
-} csz_quality;
-
-/*
- * Compares b with a in two passes, in double; the result is the same for every number of threads.  metrics,
- * which may be NULL, a, b and bound are those of csz_compare, but for pointwise bounds, which are refused.
- * Options give fill value and threads and may be NULL.  Where both fields lie in device memory, aligned to
- * their type, the GPU makes the passes on the default stream; sums then agree with the CPU's to 12 digits,
- * all else is equal.  Other fields in device memory are copied to the host first.
- */
-CSZ_API csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_metrics *metrics,
-                                       size_t metrics_nbytes, const void *a, const void *b,
-                                       const csz_field *field, double bound, const csz_options *options);
 
 /* ---- What a context did ---------------------------------------------------------------------------- */
 

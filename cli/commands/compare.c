@@ -4,6 +4,7 @@
  * with --bound the exit status says whether every element keeps it.
  */
 #include "command.h"
+#include "csz_analyze.h"
 #include "files/h5file.h"
 #include "files/field.h"
 #include "terminal/message.h"

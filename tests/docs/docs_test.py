@@ -223,7 +223,7 @@ def c_program(block, folder):
     """A script that compiles a block of C, and runs it unless it is to be compiled alone."""
     text = block.text if re.search(r"\bmain\(", block.text) else f"int main(void) {{\n{block.before}\n{block.text}\nreturn 0;\n}}\n"
     headers = "csz.h math.h stdio.h stdlib.h string.h".split()
-    headers += ["csz_analyze.h"] if "csz_analy" in text else []
+    headers += ["csz_analyze.h"] if re.search("csz_(analy|quality)", text) else []
     headers += ["csz_frames.h"] if re.search(r"csz_(plan|reader|compress_frame)", text) else []
     headers += ["csz_mpi.h"] if "csz_mpi_" in text else []
     headers += ["csz_cuda.h", "cuda_runtime_api.h", "unistd.h"] if "csz_cuda_" in text else []
