@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/encode/compress.h"
+#include "cuda/plan/compress.h"
 #include "gpu_bench.h"
 #include "cuda/plan/work.cuh"
 extern "C" {
@@ -202,7 +202,7 @@ static int run(const csz_field &field, const csz_options &o, int only, bool comp
             const double three_us = t.median_us([&] {
                 prepare();
                 csz_cuda_histogram(w, d_data, &plan, nsms, 0);
-                csz_cuda_books(w, d_builtins, &plan, 0);
+                csz_cuda_books(w, d_builtins, &plan, false, 0);
             });
             printf("      range %.1f  prepare %.1f  histogram %.1f  books %.1f  encode %.1f us (by "
                    "difference)\n",

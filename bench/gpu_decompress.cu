@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/decode/decompress.h"
+#include "cuda/tables/decompress.h"
 #include "gpu_bench.h"
 extern "C" {
 #include "core/hash.h"

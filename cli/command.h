@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command.h: the subcommands, each in a file of its own, and what several of them need.  Each returns the
- * exit status; messages have been given by then.
+ * command.h: the subcommands, each in a file of its own.  Each returns the exit status; messages have been
+ * given by then.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "process/allocate.h"
 #include "terminal/args.h"
 
 int cli_run_compress(const cli_arguments *arguments);
@@ -21,9 +22,5 @@ int cli_run_analyze(const cli_arguments *arguments);
 int cli_run_hdf5(int argc, char **argv);
 void cli_hdf5_print_help(void);
 int cli_run_repack(const cli_arguments *arguments);
-
-/* Context and memory for one call into the library; a failure has been told. */
-int cli_context_create(csz_context **context);
-void *cli_allocate(const char *purpose, uint64_t nbytes); /* NULL after the message */
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "command.h"
 #include "common/many.h"
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "terminal/message.h"
 #include "process/signals.h"
 #include "terminal/version.h"

@@ -20,8 +20,8 @@ if(CSZ_FUZZ)
     # Following every comparison helps to meet a magic number; in loops over elements it takes four fifths of
     # the time.
     file(GLOB cpu_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/*.c"
-         "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/plan/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/pyramid/*.c"
-         "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/tile/*.c")
+         "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/common/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/plan/*.c"
+         "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/pyramid/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/cpu/tile/*.c")
     set_property(SOURCE ${cpu_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize-coverage=trace-cmp)
 endif()
 add_custom_target(fuzz_programs) # all of them and nothing else

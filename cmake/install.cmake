@@ -8,7 +8,7 @@ install(TARGETS csz_static csz_shared EXPORT csz-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES include/csz.h include/csz_analyze.h include/csz_cuda.h plugins/hdf5/csz_hdf5.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/csz.h include/csz_analyze.h include/csz_cuda.h include/csz_frames.h plugins/hdf5/csz_hdf5.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET csz)
     install(TARGETS csz RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -30,15 +30,15 @@
  * Memory.  Buffers belong to the caller, and the library keeps no pointer to them after a call.  Sizes are
  * in bytes where a name ends in nbytes or capacity.
  *
- * Structures that later versions extend.  Options begin with their size, which csz_options_init and
- * csz_decompress_options_init set.  A structure that the library fills is passed with its size, as a buffer
- * is passed with its capacity: csz_inspect(&info, sizeof info, ...).  New members come last, so a program
- * and a library of different versions work together.  Members that the program does not have keep their
- * defaults, or are not filled.  Members that the library does not have must be 0 in options, or the call
- * returns CSZ_ERROR_ARGUMENT; in structures that it fills they are set to 0.  A size of 0, and one that no
- * version has, is CSZ_ERROR_ARGUMENT too.  Other structures never change.
+ * Structures that later versions extend.  Options begin with their size, which csz_options_init sets.  A
+ * structure that the library fills is passed with its size: csz_inspect(&info, sizeof info, ...).  New
+ * members come last, so a program and a library of different versions work together.  Members that the
+ * program lacks keep their defaults, or are not filled.  Members that the library lacks must be 0 in
+ * options, or the call returns CSZ_ERROR_ARGUMENT; in structures that it fills they are set to 0.  A size
+ * that no version has is CSZ_ERROR_ARGUMENT.  Other structures never change.
  *
- * Calls for data and archives on a GPU are in csz_cuda.h, the analysis of a field in csz_analyze.h.
+ * Calls for fields in pieces are in csz_frames.h, for data and archives on a GPU in csz_cuda.h, for analyses
+ * of a field and of its errors in csz_analyze.h.
  */
 #ifndef CSZ_H
 #define CSZ_H
@@ -116,7 +116,7 @@ typedef struct csz_field {
 /*
  * What `bound` bounds.  max and min are of the finite values that are not missing.  The last two are targets,
  * for csz_compress alone: the archive has the tightest absolute bound whose size reaches the target, or is
- * exact where that does, see csz_target.
+ * exact where that does, see csz_target in csz_frames.h.
  */
 typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
@@ -210,10 +210,9 @@ CSZ_API int csz_backend_built(csz_backend backend);
 CSZ_API int csz_backend_available(csz_backend backend);
 
 /*
- * The instruction set that the CPU backend's loops over values run with in this process: "x86-64",
- * "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512), "aarch64", or "portable" on other machines.  It is the best that
- * this build and this machine have, or the one of these that the environment variable CSZ_CPU_ISA named when
- * the library first asked; any other value of it is ignored.  Archives do not depend on it.
+ * The instruction set that the CPU backend uses in this process: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4"
+ * (AVX-512), "aarch64" or "portable".  It is the best that build and machine have, unless the environment
+ * variable CSZ_CPU_ISA named another of these at the first call.  Archives do not depend on it.
  */
 CSZ_API const char *csz_cpu_isa(void);
 
@@ -250,14 +249,13 @@ typedef struct csz_fill_suspect {
 
 /*
  * Whether the field of the context's last csz_compress or csz_analyze seems to have a fill value that the
- * options did not name.  A relative bound or a PSNR then refers to a range that the fill value widens, and
- * all other detail may be lost.  Under an absolute bound every value keeps the bound, but missing values no
- * longer have the same bits.
+ * options did not name.  Such a value widens the range that a relative bound or a PSNR refers to, so all
+ * other detail may be lost.  Under an absolute bound the values keep the bound, but missing ones may change
+ * their bits.
  *
- * Up to eight values are suspected: those that recur far outside all others, sooner if people write them for
- * "missing" (-9999, 99.9, 1e20, 32767) or if the bound would lose all others.  csz(1) has the rules, under
- * --fill.  Under an absolute bound a sample of the field decides.  The result is the same for every backend
- * and number of threads.  Fields in device memory are not looked at.
+ * Up to eight values are suspected, which recur far outside all others; csz(1) has the rules, under --fill.
+ * The result is the same for every backend and number of threads.  Fields in device memory are not looked
+ * at.
  */
 CSZ_API void csz_context_fill_suspect(const csz_context *context, csz_fill_suspect *suspect);
 
@@ -271,9 +269,8 @@ typedef struct csz_fill_outlier {
 } csz_fill_outlier;
 
 /*
- * The same field's outlier where csz_context_fill_suspect finds nothing: it may be a fill value too rare to
- * be suspected, one of many numbers that differ, as land smeared by regridding, or an error in the data.
- * Only with a relative bound or a PSNR.
+ * The same field's outlier where csz_context_fill_suspect finds nothing: a fill value too rare to be
+ * suspected, one of many numbers that differ, or an error in the data.  Only with a relative bound or a PSNR.
  */
 CSZ_API void csz_context_fill_outlier(const csz_context *context, csz_fill_outlier *outlier);
 
@@ -457,7 +454,7 @@ typedef struct csz_metrics {
  * none, and NaN is refused.  Special values must agree bit for bit; the options name the fill value and may
  * be NULL.  Where their bound_mode is CSZ_BOUND_PWR, |a - b| may be bound * |a| or their floor, and -0.0 must
  * agree bit for bit.  a and b may have any alignment.  Where one lies in device memory the call is that of
- * csz_quality_measure.
+ * csz_quality_measure (csz_analyze.h).
  */
 CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
                                const csz_field *field, double bound, const csz_options *options);
@@ -467,52 +464,6 @@ CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, cons
  * metrics_nbytes.  Indices in part are those of the whole field.
  */
 CSZ_API csz_status csz_metrics_join(csz_metrics *metrics, size_t metrics_nbytes, const csz_metrics *part);
-
-enum {
-    CSZ_QUALITY_NLAGS = 10,
-    CSZ_QUALITY_NBINS = 128,        /* of the error's histogram */
-    CSZ_QUALITY_NVALUE_BINS = 4096, /* of the values', for their entropy */
-    CSZ_SSIM_WINDOW = 8
-};
-#define CSZ_SSIM_K1 0.01
-#define CSZ_SSIM_K2 0.03
-
-/*
- * What lossy coding did to a field, over the elements that are not special.  Defined for every field: two
- * equal ones have errors 0, correlation 1 and SSIM 1.  Where a is constant its range is 0, and errors
- * relative to it are infinite unless they are 0.
- *
- * SSIM is the mean over windows of 8 elements a dimension that do not overlap, in effective dims, smaller
- * at the upper faces; every window has the same weight.  A window's is (2 ma mb + C1)(2 vab + C2) /
- * ((ma^2 + mb^2 + C1)(va + vb + C2)) with means, variances and covariance of a - min and b - min,
- * C1 = (0.01 L)^2, C2 = (0.03 L)^2 and L = max - min; 1 where that is 0 / 0.
- */
-typedef struct csz_quality {
-    double max_rel_error; /* max_abs_error / (max - min) */
-    double max_pwr_error; /* largest |a - b| / |a|; infinite where a is 0 and b is not */
-    uint64_t max_pwr_index;
-    double mean_error; /* of b - a */
-    double pearson;    /* correlation of a and b; where one is constant 1 if they are equal, else 0 */
-    double ssim;
-    uint64_t nwindows;                         /* of SSIM, with at least two elements that are not special */
-    double autocorrelation[CSZ_QUALITY_NLAGS]; /* of the error at distances 1 to 10 in order of index; 0
-                                                  where the error is constant */
-    uint64_t error_histogram[CSZ_QUALITY_NBINS]; /* of b - a: equal bins of -histogram_limit .. +limit */
-    double histogram_limit;                      /* max_abs_error */
-    double entropy_error;                        /* bits, of that histogram */
-    double entropy_a, entropy_b;                 /* bits, of 4096 equal bins from min to max; b is clamped */
-} csz_quality;
-
-/*
- * Compares b with a in two passes, in double; the result is the same for every number of threads.  metrics,
- * which may be NULL, a, b and bound are those of csz_compare, but for pointwise bounds, which are refused.
- * Options give fill value and threads and may be NULL.  Where both fields lie in device memory, aligned to
- * their type, the GPU makes the passes on the default stream; sums then agree with the CPU's to 12 digits,
- * all else is equal.  Other fields in device memory are copied to the host first.
- */
-CSZ_API csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_metrics *metrics,
-                                       size_t metrics_nbytes, const void *a, const void *b,
-                                       const csz_field *field, double bound, const csz_options *options);
 
 /* ---- What a context did ---------------------------------------------------------------------------- */
 
@@ -538,222 +489,6 @@ typedef struct csz_stages {
 /* Stages of the context's last call that had csz_context_profile on. */
 CSZ_API void csz_context_profile(csz_context *context, int on);
 CSZ_API csz_status csz_context_stages(const csz_context *context, csz_stages *stages, size_t stages_nbytes);
-
-/* ---- Frames: fields larger than memory, several devices, several processes --------------------------- */
-
-/*
- * An archive is a header, frames, a footer, and metadata where it has any.  A frame is a box of the field
- * that depends on dims and type alone.  Frames are coded one by one, in any order, by any context of any
- * process; joined in order they are what csz_compress writes, byte for byte.
- *
- * Boxes are given in the field's effective dims, slowest first: dims of 1 are dropped, of four others the
- * two slowest are one, and missing ones are 1.  The field is row-major in them too: element (z, y, x) is
- * number (z * n[1] + y) * n[2] + x.  The values of a frame are dense: its box and nothing else, row-major.
- * In most fields a frame is a slab of whole planes, and so a contiguous part of the field.
- */
-typedef struct csz_plan csz_plan;     /* what all frames have in common; any thread may read it */
-typedef struct csz_reader csz_reader; /* an archive behind a callback; any thread may use it */
-
-typedef struct csz_frame {
-    uint64_t begin[3], end[3]; /* half-open */
-    uint64_t nelements;
-    size_t values_nbytes;
-    size_t capacity; /* no frame of this box is larger as stored, whatever its values */
-} csz_frame;
-
-typedef struct csz_layout {
-    uint64_t n[3]; /* effective dims */
-    uint64_t nframes;
-    size_t header_nbytes, footer_nbytes;
-    size_t values_nbytes, capacity; /* of the largest frame */
-    size_t zstd_nbytes;             /* that a context needs for a frame with zstd, besides its scratch */
-    size_t lattices_nbytes; /* the same for one that may be a pyramid, and 1 MiB for each thread; else 0 */
-    size_t metadata_nbytes; /* of the section that stands behind the footer */
-} csz_layout;
-
-/* Smallest and largest finite value that is not missing, of what was added.  Zeroed, it is empty. */
-typedef struct csz_value_range {
-    int has_values;
-    double min, max;
-} csz_value_range;
-
-/*
- * Adds n values to the range; options give fill and threads and may be NULL.  Values in device memory must
- * be those of the calling thread's device, which does the work.
- */
-CSZ_API csz_status csz_range_add(csz_value_range *range, const void *values, uint64_t n, csz_type type,
-                                 const csz_options *options);
-CSZ_API void csz_range_join(csz_value_range *range, const csz_value_range *other);
-
-/* The absolute bound that the options ask for in a field of this range; 0: exact.  Not for pointwise ones. */
-CSZ_API csz_status csz_range_bound(double *bound_abs, const csz_value_range *range,
-                                   const csz_options *options);
-
-/*
- * The search for the tightest absolute bound whose archive has at most nbytes_wanted bytes, and at most 3%
- * fewer.  An exact archive that is as small is tighter than any, and has bound 0; it is looked for where the
- * target is an eighth of the field or more, or no bound is left.  csz_compress does it for a field in memory
- * with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target tells what its last such call found, also where
- * that returned CSZ_ERROR_TARGET.
- *
- * For fields in pieces: csz_target_begin, then for each bound of csz_target_next an archive with
- * CSZ_BOUND_ABS, or where it is 0 with CSZ_BOUND_EXACT, workflow auto and predictor Lorenzo, whose size
- * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Two to
- * six archives are usual.  The result depends on the sizes alone, so it is the same on every machine.
- *
- * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that; it
- * may be left out.
- */
-typedef struct csz_target {
-    uint64_t nbytes_wanted;
-    double bound;    /* the tightest that reaches the target, 0: exact; where none does, the whole range */
-    uint64_t nbytes; /* of its archive */
-    int ntrials;     /* archives made */
-    int is_reached;  /* nbytes <= nbytes_wanted */
-    int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or the archive is exact */
-    int is_done;
-    int has_low, has_high, nstalled; /* from here on: of the search */
-    int64_t low, high, least, most, next, least_step;
-    uint64_t nelements, nbytes_low, nbytes_high;
-    double slope;
-} csz_target;
-
-CSZ_API csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,
-                                    const csz_value_range *range, const csz_field *field);
-CSZ_API csz_status csz_target_guess(csz_target *target, csz_context *context, const void *data,
-                                    const csz_field *field, const csz_options *options);
-CSZ_API int csz_target_next(double *bound, const csz_target *target);
-CSZ_API void csz_target_tell(csz_target *target, uint64_t nbytes);
-CSZ_API csz_status csz_context_target(const csz_context *context, csz_target *target, size_t target_nbytes);
-
-/* What csz_context_fill_suspect is found from, of what was added.  Zeroed, it is empty. */
-enum { CSZ_WATCH_NENDS = 9, CSZ_WATCH_NDISTINCT = 26, CSZ_WATCH_NFEW = 256 };
-typedef struct csz_fill_count {
-    double value;
-    uint64_t n;
-} csz_fill_count;
-typedef struct csz_fill_watch {
-    uint64_t n;                                                 /* elements looked at */
-    uint64_t nmissing;                                          /* of these with the options' fill value */
-    csz_fill_count low[CSZ_WATCH_NENDS], high[CSZ_WATCH_NENDS]; /* outermost finite values, not missing */
-    double distinct[CSZ_WATCH_NDISTINCT];                       /* some of all values */
-    double few[CSZ_WATCH_NFEW]; /* values from all over the field, in no order */
-    int nlow, nhigh, ndistinct, nfew;
-    int is_exact;              /* all elements are looked at, else a sample */
-    int is_part;               /* of a field: a value need not recur, nor others be many */
-    csz_bound_mode bound_mode; /* of the options; a caller may replace both before csz_fill_watch_result */
-    double bound;
-} csz_fill_watch;
-
-/*
- * csz_context_fill_suspect for a field in pieces: adds the n values in host memory that are elements first,
- * first + 1, ... of the row-major field of nelements.  Pieces may come in any order.  options give the fill
- * value and the bound, and may be NULL.
- *
- * csz_fill_watch_recount is for relative bounds and PSNR, once the whole field was added and its range is
- * known.  1: something is suspicious.  The watch is empty again; add all pieces once more, and every element
- * is counted.  0: that is not needed.
- *
- * csz_fill_watch_outlier is csz_context_fill_outlier, for a field of this range.
- */
-CSZ_API csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_t first, uint64_t n,
-                                      csz_type type, uint64_t nelements, const csz_options *options);
-CSZ_API int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type);
-CSZ_API void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *watch, csz_type type);
-CSZ_API void csz_fill_watch_outlier(csz_fill_outlier *outlier, const csz_fill_watch *watch,
-                                    const csz_value_range *range, csz_type type);
-
-/*
- * csz_plan_create: for compressing.  range is that of the whole field, finite and min <= max; NULL where
- * the bound is absolute.  csz_plan_open: for decompressing, from the archive's first bytes, as
- * csz_inspect_header takes them.
- */
-CSZ_API csz_status csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
-                                   const csz_value_range *range);
-CSZ_API csz_status csz_plan_open(csz_plan **plan, const void *start, size_t start_nbytes);
-CSZ_API void csz_plan_destroy(csz_plan *plan); /* NULL is allowed */
-CSZ_API csz_status csz_plan_layout(csz_layout *layout, size_t layout_nbytes, const csz_plan *plan);
-CSZ_API csz_status csz_plan_info(csz_info *info, size_t info_nbytes,
-                                 const csz_plan *plan); /* nbytes_archive is 0 */
-CSZ_API csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i);
-
-/*
- * The archive's first and last bytes; the layout says how many.  frames_nbytes are the frames' sizes, in
- * order.
- */
-CSZ_API csz_status csz_plan_header(void *out, size_t capacity, const csz_plan *plan);
-CSZ_API csz_status csz_plan_footer(void *out, size_t capacity, const uint64_t *frames_nbytes,
-                                   const csz_plan *plan);
-
-/*
- * One frame from its values, which may lie on the device; out is host memory.  Threads, backend and zstd
- * level are the plan's.
- */
-CSZ_API csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, size_t *out_nbytes,
-                                      const void *values, const csz_plan *plan, uint64_t i);
-
-/*
- * The size of a frame as stored, from its first CSZ_FRAME_START_NBYTES bytes; never above the frame's
- * capacity.
- */
-#define CSZ_FRAME_START_NBYTES 32
-CSZ_API csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const csz_plan *plan, uint64_t i);
-
-/*
- * Restores the part of a frame that lies in the box begin <= index < end of effective dims, dense, into
- * values, which may lie on the device.  NULL, NULL: the whole frame.  All that is restored is checked, for
- * a whole frame also the checksum of the values.  values NULL: the whole frame is decoded and checked on
- * the CPU, and nothing is stored.  The memory limit bounds values, scratch and the frame before zstd, but
- * not `stored`, which is the caller's.
- */
-CSZ_API csz_status csz_decompress_frame(csz_context *context, void *values, size_t capacity,
-                                        const void *stored, size_t stored_nbytes, const csz_plan *plan,
-                                        uint64_t i, const uint64_t *begin, const uint64_t *end,
-                                        const csz_decompress_options *options);
-
-/* Adds a frame's tiles to the counts, as csz_survey does for all.  Zeroed counts are empty. */
-CSZ_API csz_status csz_survey_frame(csz_context *context, csz_tile_counts *counts, size_t counts_nbytes,
-                                    const void *stored, size_t stored_nbytes, const csz_plan *plan,
-                                    uint64_t i);
-
-/*
- * Reads exactly nbytes at offset into buffer.  Anything but 0 is a failure, and the call that needed the
- * bytes returns CSZ_ERROR_IO.
- */
-typedef int (*csz_read_at)(void *user, uint64_t offset, void *buffer, size_t nbytes);
-
-/* Reads header and footer of an archive of archive_nbytes; frames only where the footer is damaged. */
-CSZ_API csz_status csz_reader_open(csz_reader **reader, csz_read_at read_at, void *user,
-                                   uint64_t archive_nbytes);
-CSZ_API void csz_reader_close(csz_reader *reader); /* NULL is allowed */
-CSZ_API const csz_plan *csz_reader_plan(const csz_reader *reader);
-CSZ_API csz_status csz_reader_info(csz_info *info, size_t info_nbytes, const csz_reader *reader);
-
-/* The archive's metadata, of the size that csz_reader_info tells; reading it was part of csz_reader_open. */
-CSZ_API csz_status csz_reader_metadata(void *section, size_t capacity, const csz_reader *reader);
-
-/* Where a frame lies in the archive. */
-CSZ_API csz_status csz_reader_frame(uint64_t *offset, uint64_t *nbytes, const csz_reader *reader, uint64_t i);
-
-/*
- * Reads a frame into stored, for csz_decompress_frame with the same box.  NULL, NULL: all of it.  For a
- * part, its index and the groups of tiles that the box touches are read, each to its place; the bytes
- * between them stay as they were.
- */
-CSZ_API csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes,
-                                    const csz_reader *reader, uint64_t i, const uint64_t *begin,
-                                    const uint64_t *end);
-
-/*
- * csz_decompress_region and csz_decompress_level for a reader, on the CPU: they read only the groups of
- * tiles that the box needs.
- */
-CSZ_API csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity,
-                                     const csz_reader *reader, const uint64_t *begin, const uint64_t *end,
-                                     const csz_decompress_options *options);
-CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t data_capacity,
-                                    const csz_reader *reader, int level, const uint64_t *begin,
-                                    const uint64_t *end, const csz_decompress_options *options);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * csz_analyze.h: how a field would compress, and why: the paper's statistics, madograms, and the size of
- * every workflow.  The rules of csz.h hold here too.  docs/api.md says how sizes and their errors are found.
+ * every workflow; and what coding did to it.  The rules of csz.h hold here too.  docs/api.md says how sizes
+ * and their errors are found.
  */
 #ifndef CSZ_ANALYZE_H
 #define CSZ_ANALYZE_H
@@ -112,6 +113,54 @@ typedef struct csz_analysis {
 CSZ_API csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t analysis_nbytes,
                                const double *bounds, size_t nbounds, const void *data, const csz_field *field,
                                const csz_options *options, int exact);
+
+/* ---- Quality --------------------------------------------------------------------------------------- */
+
+enum {
+    CSZ_QUALITY_NLAGS = 10,
+    CSZ_QUALITY_NBINS = 128,        /* of the error's histogram */
+    CSZ_QUALITY_NVALUE_BINS = 4096, /* of the values', for their entropy */
+    CSZ_SSIM_WINDOW = 8
+};
+#define CSZ_SSIM_K1 0.01
+#define CSZ_SSIM_K2 0.03
+
+/*
+ * What lossy coding did to a field, over the elements that are not special.  Two equal fields have errors 0,
+ * correlation 1 and SSIM 1.  Where a is constant, errors relative to its range are infinite unless they are
+ * 0.
+ *
+ * SSIM is the mean over windows of 8 elements a dimension that do not overlap, in effective dims, smaller
+ * at the upper faces; every window has the same weight.  A window's is (2 ma mb + C1)(2 vab + C2) /
+ * ((ma^2 + mb^2 + C1)(va + vb + C2)) with means, variances and covariance of a - min and b - min,
+ * C1 = (0.01 L)^2, C2 = (0.03 L)^2 and L = max - min; 1 where that is 0 / 0.
+ */
+typedef struct csz_quality {
+    double max_rel_error; /* max_abs_error / (max - min) */
+    double max_pwr_error; /* largest |a - b| / |a|; infinite where a is 0 and b is not */
+    uint64_t max_pwr_index;
+    double mean_error; /* of b - a */
+    double pearson;    /* correlation of a and b; where one is constant 1 if they are equal, else 0 */
+    double ssim;
+    uint64_t nwindows;                         /* of SSIM, with at least two elements that are not special */
+    double autocorrelation[CSZ_QUALITY_NLAGS]; /* of the error at distances 1 to 10 in order of index; 0
+                                                  where the error is constant */
+    uint64_t error_histogram[CSZ_QUALITY_NBINS]; /* of b - a: equal bins of -histogram_limit .. +limit */
+    double histogram_limit;                      /* max_abs_error */
+    double entropy_error;                        /* bits, of that histogram */
+    double entropy_a, entropy_b;                 /* bits, of 4096 equal bins from min to max; b is clamped */
+} csz_quality;
+
+/*
+ * Compares b with a in two passes, in double; the result is the same for every number of threads.  metrics,
+ * which may be NULL, a, b and bound are those of csz_compare, but for pointwise bounds, which are refused.
+ * Options give fill value and threads and may be NULL.  Where both fields lie in device memory, aligned to
+ * their type, the GPU makes the passes on the default stream; sums then agree with the CPU's to 12 digits,
+ * all else is equal.  Other fields in device memory are copied to the host first.
+ */
+CSZ_API csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_metrics *metrics,
+                                       size_t metrics_nbytes, const void *a, const void *b,
+                                       const csz_field *field, double bound, const csz_options *options);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #ifndef CSZ_MPI_BOXES_H
 #define CSZ_MPI_BOXES_H
 
+#include "csz_frames.h"
 #include "csz_mpi.h"
 
 /* Parts of equal size, one behind the other in memory: one for each index of the slowest of four dims, else

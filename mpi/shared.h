@@ -4,6 +4,7 @@
 #ifndef CSZ_MPI_SHARED_H
 #define CSZ_MPI_SHARED_H
 
+#include "csz_frames.h"
 #include "csz_mpi.h"
 
 #include <limits.h>

@@ -2,6 +2,8 @@
 /* unnamed_fill.c: see unnamed_fill.h.  All values are counted, as a block has few. */
 #include "unnamed_fill.h"
 
+#include "csz_frames.h"
+
 #include <stdlib.h>
 #include <string.h>
 

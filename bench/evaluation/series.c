@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/common/tile.h"
 #include "cpu/frame.h"
-#include "cpu/tile.h"
 
 enum { NSNAPSHOTS = 4 };
 

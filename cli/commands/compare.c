@@ -4,7 +4,9 @@
  * with --bound the exit status says whether every element keeps it.
  */
 #include "command.h"
-#include "hdf5/h5file.h"
+#include "csz_analyze.h"
+#include "files/h5file.h"
+#include "files/field.h"
 #include "terminal/message.h"
 #include "common/metrics.h"
 #include "terminal/progress.h"

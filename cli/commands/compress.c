@@ -8,7 +8,7 @@
 #include "command.h"
 #include "common/fill.h"
 #include "common/many.h"
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "common/metrics.h"
@@ -217,7 +217,7 @@ static int make_workers(compression *c, const cli_output *output) {
                          .thread_nbytes = cli_thread_nbytes(&most),
                          .device_nbytes = most.capacity,
                          .source_nbytes = cli_source_nbytes(&c->source),
-                         .output = output,
+                         .is_held = !cli_output_is_file(output),
                          .name = c->source.stream.name};
     const csz_decompress_options machine = cli_arguments_decoding(c->arguments);
     return cli_workers_create(&c->workers, &machine, &demand);
@@ -457,7 +457,7 @@ static void print_report(compression *c, const cli_output *output) {
                     c->target.ntrials == 1 ? "" : "s");
         if (!c->arguments->verbose) return;
         if (c->range.has_values) fprintf(stream, "  values from %.9g to %.9g\n", c->range.min, c->range.max);
-        cli_workers_print(stream, &c->workers, &info);
+        cli_report_workers(stream, &c->workers, &info);
     }
 }
 

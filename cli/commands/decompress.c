@@ -7,7 +7,7 @@
 #include "command.h"
 #include "common/many.h"
 #include "common/notes.h"
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "terminal/message.h"
 #include "files/npy.h"
 #include "files/output.h"
@@ -15,6 +15,7 @@
 #include "common/report.h"
 #include "files/source.h"
 #include "process/memory.h"
+#include "process/temporary.h"
 #include "process/workers.h"
 
 #include <errno.h>
@@ -288,7 +289,7 @@ static int stream_frames(decompression *d, const cli_output *output) {
                          .library_nbytes = cli_frame_nbytes(&d->source.shape),
                          .thread_nbytes = cli_thread_nbytes(&d->source.shape),
                          .device_nbytes = d->source.stored_nbytes,
-                         .output = output,
+                         .is_held = !cli_output_is_file(output),
                          .name = d->source.stream.name};
     const csz_decompress_options options = cli_arguments_decoding(d->arguments);
     int status = cli_workers_create(&d->workers, &options, &demand);
@@ -333,7 +334,7 @@ static int write_preview(decompression *d, const cli_output *output) {
                          .out_nbytes = (size_t)d->selected.nbytes,
                          .library_nbytes = cli_frame_nbytes(&d->source.shape),
                          .thread_nbytes = cli_thread_nbytes(&d->source.shape),
-                         .output = output,
+                         .is_held = !cli_output_is_file(output),
                          .name = d->source.stream.name};
     if (cli_h5_is_path(output->path))
         return cli_fail("previews are written to raw and .npy files alone; give another output than %s",
@@ -424,7 +425,7 @@ static void print_report(const decompression *d, const cli_output *output) {
         if (!d->arguments->quiet)
             print_text(stream, &report, output, d->seconds,
                        d->arguments->is_one_of_many && !d->arguments->verbose);
-        if (d->arguments->verbose) cli_workers_print(stream, &d->workers, info);
+        if (d->arguments->verbose) cli_report_workers(stream, &d->workers, info);
         return;
     }
     cli_json json;

@@ -7,7 +7,7 @@
 #include "command.h"
 #include "common/fill.h"
 #include "csz_hdf5.h"
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "terminal/json.h"
 #include "common/notes.h"
 #include "terminal/message.h"

@@ -7,6 +7,7 @@
 #include "common/metrics.h"
 #include "common/report.h"
 #include "hdf5/h5repack.h"
+#include "files/file.h"
 #include "terminal/message.h"
 
 #include <math.h>

@@ -119,7 +119,7 @@ static void print_report(const cli_arguments *arguments, const verification *v, 
         if (archive->info.bound_abs > 0)
             printf("  error / bound  %.9g\n",
                    cli_metrics_error(metrics, archive->info.bound_mode) / cli_metrics_bound(&archive->info));
-        if (arguments->verbose) cli_workers_print(stdout, &v->workers, &archive->info);
+        if (arguments->verbose) cli_report_workers(stdout, &v->workers, &archive->info);
         return;
     }
     cli_report report;

@@ -7,8 +7,8 @@
 #include "common/many.h"
 
 #include "common/report.h"
-#include "files/inputs.h"
-#include "hdf5/h5file.h"
+#include "common/inputs.h"
+#include "files/h5file.h"
 #include "process/memory.h"
 #include "process/pool.h"
 #include "process/workers.h"

@@ -3,7 +3,7 @@
 #ifndef CLI_METRICS_H
 #define CLI_METRICS_H
 
-#include "csz.h"
+#include "csz_frames.h"
 
 /* Compares the values b of a frame with the original a; indices are of the whole field. */
 csz_status cli_metrics_compare(csz_metrics *part, const void *a, const void *b, csz_type type,

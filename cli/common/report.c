@@ -31,17 +31,6 @@ void cli_report_size(FILE *stream, const csz_info *info) {
 
 const char *cli_backend_name(csz_backend backend) { return cli_backend_names[backend]; }
 
-const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes) {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-    size_t unit = 0;
-    while (nbytes >= 999.95 && unit + 1 < sizeof units / sizeof units[0]) { /* what would print as 1000.0 */
-        nbytes /= 1000;
-        unit++;
-    }
-    snprintf(text, CLI_NBYTES_TEXT_NBYTES, unit ? "%.1f %s" : "%.0f %s", nbytes, units[unit]);
-    return text;
-}
-
 void cli_report_frames(FILE *stream, const csz_info *info) {
     char dims[CLI_DIMS_TEXT_NBYTES];
     fprintf(stream, "  %s of %s; frames %llu, tiles %llu of %llux%llux%llu; ",
@@ -50,6 +39,11 @@ void cli_report_frames(FILE *stream, const csz_info *info) {
             (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
             (unsigned long long)info->tile_dims[2]);
     if (info->has_fill) fprintf(stream, "missing values %.9g; ", info->fill);
+}
+
+void cli_report_workers(FILE *stream, const cli_workers *w, const csz_info *info) {
+    cli_report_frames(stream, info);
+    fprintf(stream, "workers %d, threads of each %d\n", w->flight.nworkers, w->options.threads);
 }
 
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info) {

@@ -7,6 +7,7 @@
 #define CLI_REPORT_H
 
 #include "csz.h"
+#include "process/workers.h"
 #include "terminal/json.h"
 #include "terminal/values.h"
 
@@ -40,25 +41,16 @@ void cli_report_metrics(FILE *stream, const csz_metrics *metrics, const csz_fiel
 
 /* For -v: "  512x512x512 of f32; frames 4, tiles 32768 of 16x16x16; ". */
 void cli_report_frames(FILE *stream, const csz_info *info);
+/* The same, and who works on them: "workers 1, threads of each 8". */
+void cli_report_workers(FILE *stream, const cli_workers *workers, const csz_info *info);
 
 /* "1e-3 rel = 0.0123 absolute" */
 enum { CLI_BOUND_TEXT_NBYTES = 96 };
 const char *cli_bound_text(char text[CLI_BOUND_TEXT_NBYTES], const csz_info *info);
 
-/* "12.3 MB": decimal multiples. */
-enum { CLI_NBYTES_TEXT_NBYTES = 32 };
-const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes);
-
 /* Original bytes over archive bytes; 0 for an empty field. */
 double cli_ratio(const csz_info *info);
 double cli_bits_per_value(const csz_info *info); /* NAN for an empty field */
-
-/* The backend that a call with these options uses. */
-/* What a call of the library took, and where it ran. */
-typedef struct cli_run {
-    double seconds;
-    csz_backend backend;
-} cli_run;
 
 const char *cli_backend_name(csz_backend backend);
 

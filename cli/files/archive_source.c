@@ -6,7 +6,6 @@
 #include "terminal/args.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
-#include "common/report.h"
 #include "files/source.h"
 #include "process/memory.h"
 #include "process/workers.h"

@@ -6,7 +6,7 @@
  */
 #include "files/field.h"
 
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "terminal/message.h"
 #include "files/npy.h"
 #include "terminal/values.h"

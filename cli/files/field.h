@@ -6,16 +6,8 @@
 #ifndef CLI_FIELD_H
 #define CLI_FIELD_H
 
-#include "csz.h"
 #include "files/file.h"
-
-/* What the caller knows of the field; a .npy file must agree with it. */
-typedef struct cli_expected {
-    csz_field field;
-    int has_type, has_dims;
-    const char *source; /* for messages: "the command line", "the archive" */
-    int ndim;           /* as given; field has at most four */
-} cli_expected;
+#include "terminal/args.h"
 
 typedef struct cli_field {
     cli_input input;

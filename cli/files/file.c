@@ -7,6 +7,7 @@
 
 #include "terminal/message.h"
 #include "terminal/progress.h"
+#include "terminal/values.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -19,8 +20,6 @@
 #include <unistd.h>
 
 enum { FIRST_READ_NBYTES = 1 << 20 };
-
-int cli_path_is_stdio(const char *path) { return strcmp(path, "-") == 0; }
 
 const char *cli_input_name(const char *path) { return cli_path_is_stdio(path) ? "standard input" : path; }
 

@@ -20,7 +20,6 @@ typedef struct cli_input {
     struct stat status; /* tells whether an output is the same file */
 } cli_input;
 
-int cli_path_is_stdio(const char *path);      /* "-" */
 const char *cli_input_name(const char *path); /* for messages */
 int cli_path_has_suffix(const char *path, const char *suffix);
 int cli_path_is_regular(const char *path); /* a file, not a pipe, which is read once */

@@ -8,7 +8,7 @@
  */
 #include "files/output.h"
 
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "terminal/message.h"
 #include "files/rename.h"
 #include "process/signals.h"

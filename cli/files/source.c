@@ -6,13 +6,14 @@
  */
 #include "files/source.h"
 
-#include "command.h"
-#include "hdf5/h5file.h"
+#include "process/allocate.h"
+#include "files/h5file.h"
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "files/npy.h"
 #include "terminal/progress.h"
 #include "process/signals.h"
+#include "process/temporary.h"
 #include "terminal/values.h"
 
 #include <errno.h>

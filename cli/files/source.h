@@ -7,6 +7,7 @@
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
 
+#include "csz_frames.h"
 #include "files/field.h"
 #include "files/stream.h"
 

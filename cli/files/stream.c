@@ -2,8 +2,10 @@
 /* stream.c: reads that go on until everything is there, and spooling. */
 #include "files/stream.h"
 
+#include "process/temporary.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
+#include "terminal/values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_READ_NBYTES = 1 << 28, SPOOL_NBYTES = 1 << 20, MEMORY_SPOOL_NBYTES = 1 << 24 };
+enum { MOST_READ_NBYTES = 1 << 28, SPOOL_NBYTES = 1 << 20 };
 
 int cli_stream_open(cli_stream *s, const char *path) {
     int is_stdin = cli_path_is_stdio(path);
@@ -119,27 +121,6 @@ int cli_stream_read(cli_stream *s, void *buffer, size_t nbytes, size_t *nbytes_r
         cli_progress_set(s->nbytes);
     }
     return CLI_DONE;
-}
-
-int cli_temporary_open(uint64_t nbytes) {
-    char path[4096];
-    if (nbytes <= MEMORY_SPOOL_NBYTES) {
-        int descriptor = memfd_create("csz", MFD_CLOEXEC);
-        if (descriptor >= 0) return descriptor;
-    }
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder) folder = "/var/tmp"; /* on a disk; /tmp is memory on many machines */
-    int n = snprintf(path, sizeof path, "%s/csz.XXXXXX", folder);
-    if (n < 0 || (size_t)n >= sizeof path) {
-        cli_fail_errno("write", "a temporary file", ENAMETOOLONG);
-        return -1;
-    }
-    int descriptor = mkostemp(path, O_CLOEXEC);
-    if (descriptor < 0)
-        cli_fail_errno("write a temporary file in", folder, errno);
-    else
-        unlink(path);
-    return descriptor;
 }
 
 int cli_stream_spool(cli_stream *s, uint64_t most_nbytes) {

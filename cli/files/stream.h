@@ -37,8 +37,4 @@ int cli_stream_read(cli_stream *stream, void *buffer, size_t nbytes, size_t *nby
 /* Makes a file of a pipe's rest, a temporary one.  Stops with one byte beyond most_nbytes. */
 int cli_stream_spool(cli_stream *stream, uint64_t most_nbytes);
 
-/* A nameless file that goes with the process: in memory for at most 16 MiB, else in $TMPDIR or /var/tmp; -1
- * after the message. */
-int cli_temporary_open(uint64_t nbytes);
-
 #endif

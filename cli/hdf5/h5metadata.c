@@ -7,7 +7,7 @@
  * a dataset.
  */
 #if defined(CSZ_HAVE_HDF5)
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "hdf5/h5library.h"
 
 #include "hdf5/h5path.h"

@@ -3,7 +3,7 @@
  * h5path.c: names of datasets, FILE:DATASET, and what follows from them on a command line.  Looks at a file's
  * first bytes and needs no HDF5, so it is there in every build; one without HDF5 also has the refusals below.
  */
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 
 #include "hdf5/h5path.h"
 #include "hdf5/h5repack.h"

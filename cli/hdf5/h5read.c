@@ -4,10 +4,10 @@
  * values.
  */
 #if defined(CSZ_HAVE_HDF5)
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "hdf5/h5library.h"
 
-#include "command.h"
+#include "process/allocate.h"
 #include "csz_hdf5.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"

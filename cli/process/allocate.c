@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* allocate.c: the allocations that the subcommands share. */
-#include "command.h"
+#include "process/allocate.h"
+
 #include "terminal/message.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef CLI_MEMORY_H
 #define CLI_MEMORY_H
 
-#include "csz.h"
+#include "csz_frames.h"
 
 /* Bytes that are free on this machine, or to its container where that is allowed less. */
 uint64_t cli_memory_free(void);

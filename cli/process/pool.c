@@ -6,7 +6,7 @@
  */
 #include "process/pool.h"
 
-#include "files/stream.h"
+#include "process/temporary.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -2,11 +2,10 @@
 /* workers.c: how many contexts, on which devices, with how many threads. */
 #include "process/workers.h"
 
-#include "command.h"
+#include "process/allocate.h"
 #include "csz_cuda.h"
 #include "process/memory.h"
 #include "terminal/message.h"
-#include "common/report.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -25,9 +24,9 @@ int cli_threads_count(int given) {
 }
 
 /* In MiB, as the option takes them, rounded so that what is needed never reads like what is allowed. */
-static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit, int holds) {
+static int fail_limit(const cli_demand *d, uint64_t least, uint64_t limit) {
     uint64_t needed = least;
-    if (holds) needed = least / 7 < most_held ? least + least / 7 + 1 : least + most_held;
+    if (d->is_held) needed = least / 7 < most_held ? least + least / 7 + 1 : least + most_held;
     const uint64_t mib = (needed + 1048575) / 1048576,
                    tenths = limit / 1048576 * 10 + limit % 1048576 * 10 / 1048576;
     return cli_fail(
@@ -52,8 +51,7 @@ int cli_workers_create(cli_workers *w, const csz_decompress_options *options, co
     uint64_t least =
         cli_flight_least_nbytes(each + d->thread_nbytes, d->in_nbytes, d->out_nbytes) + d->source_nbytes;
     uint64_t limit = cli_memory_limit(options->memory_limit, 2 * least), left = limit;
-    const int holds = d->output && !cli_output_is_file(d->output);
-    if (holds) w->hold_nbytes = (size_t)(limit / 8 < most_held ? limit / 8 : most_held);
+    if (d->is_held) w->hold_nbytes = (size_t)(limit / 8 < most_held ? limit / 8 : most_held);
     left -= w->hold_nbytes;
     left -= d->source_nbytes < left ? d->source_nbytes : left;
     for (;; nthreads /= 2) { /* fewer threads need less scratch */
@@ -61,7 +59,7 @@ int cli_workers_create(cli_workers *w, const csz_decompress_options *options, co
         if (cli_flight_plan(&w->flight, left, d->njobs, wanted, each + threads_nbytes, d->in_nbytes,
                             d->out_nbytes))
             break;
-        if (nthreads == 1) return fail_limit(d, least, limit, holds);
+        if (nthreads == 1) return fail_limit(d, least, limit);
     }
     w->options.threads = nthreads / w->flight.nworkers > 0 ? nthreads / w->flight.nworkers : 1;
     w->scratch_nbytes = (size_t)d->scratch_nbytes;
@@ -80,11 +78,6 @@ void cli_workers_destroy(cli_workers *w) {
         free(w->scratch[i]);
     }
     memset(w, 0, sizeof *w);
-}
-
-void cli_workers_print(FILE *stream, const cli_workers *w, const csz_info *info) {
-    cli_report_frames(stream, info);
-    fprintf(stream, "workers %d, threads of each %d\n", w->flight.nworkers, w->options.threads);
 }
 
 double cli_workers_seconds(const cli_workers *w) {

@@ -7,10 +7,7 @@
 #define CLI_WORKERS_H
 
 #include "csz.h"
-#include "files/output.h"
-#include "common/pipeline.h"
-
-#include <stdio.h>
+#include "process/pipeline.h"
 
 enum { CLI_MOST_WORKERS = 64 };
 
@@ -37,7 +34,7 @@ typedef struct cli_demand {
     uint64_t thread_nbytes;         /* of each thread */
     uint64_t device_nbytes;         /* the same where a GPU is used */
     uint64_t source_nbytes;         /* of reading, besides its buffers */
-    const cli_output *output;       /* NULL: none */
+    int is_held;                    /* the output is no file, so bytes of it are held back */
     const char *name;               /* for messages */
 } cli_demand;
 
@@ -45,10 +42,13 @@ typedef struct cli_demand {
 int cli_workers_create(cli_workers *workers, const csz_decompress_options *options, const cli_demand *demand);
 void cli_workers_destroy(cli_workers *workers); /* zeroed ones are allowed */
 
-/* For -v: the field, its frames, and who works on them. */
-void cli_workers_print(FILE *stream, const cli_workers *workers, const csz_info *info);
-
 /* Time in the library, as if it had been one caller; the backend of the last call. */
 double cli_workers_seconds(const cli_workers *workers);
+
+/* What a call of the library took, and where it ran. */
+typedef struct cli_run {
+    double seconds;
+    csz_backend backend;
+} cli_run;
 
 #endif

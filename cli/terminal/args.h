@@ -7,10 +7,17 @@
 #define CLI_ARGS_H
 
 #include "csz.h"
-#include "files/field.h"
 #include "terminal/values.h"
 
 #include <stdio.h>
+
+/* What the caller knows of the field; a .npy file must agree with it. */
+typedef struct cli_expected {
+    csz_field field;
+    int has_type, has_dims;
+    const char *source; /* for messages: "the command line", "the archive" */
+    int ndim;           /* as given; field has at most four */
+} cli_expected;
 
 typedef enum cli_command {
     CLI_COMPRESS = 1 << 0,

@@ -5,7 +5,7 @@
  */
 #include "terminal/progress.h"
 
-#include "common/report.h"
+#include "terminal/values.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -215,6 +215,19 @@ const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *fiel
     return text;
 }
 
+const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    size_t unit = 0;
+    while (nbytes >= 999.95 && unit + 1 < sizeof units / sizeof units[0]) { /* what would print as 1000.0 */
+        nbytes /= 1000;
+        unit++;
+    }
+    snprintf(text, CLI_NBYTES_TEXT_NBYTES, unit ? "%.1f %s" : "%.0f %s", nbytes, units[unit]);
+    return text;
+}
+
+int cli_path_is_stdio(const char *path) { return strcmp(path, "-") == 0; }
+
 const char *cli_number_text(char text[CLI_NUMBER_TEXT_NBYTES], double value, csz_type type) {
     int digits = 1;
     for (; digits < 17; digits++) {

@@ -59,9 +59,15 @@ void cli_swap_values(void *values, size_t nbytes, size_t value_nbytes);
 enum { CLI_DIMS_TEXT_NBYTES = 21 * CSZ_MAX_NDIM + 1 };
 const char *cli_dims_text(char text[CLI_DIMS_TEXT_NBYTES], const csz_field *field);
 
+/* "12.3 MB": decimal multiples. */
+enum { CLI_NBYTES_TEXT_NBYTES = 32 };
+const char *cli_nbytes_text(char text[CLI_NBYTES_TEXT_NBYTES], double nbytes);
+
 /* The fewest digits that give the value's bits in this type again: 1e20, -999.9, 100. */
 enum { CLI_NUMBER_TEXT_NBYTES = 32 };
 const char *cli_number_text(char text[CLI_NUMBER_TEXT_NBYTES], double value, csz_type type);
+
+int cli_path_is_stdio(const char *path); /* "-" */
 
 /* The names of an enum's values, 0 first; NULL ends them. */
 extern const char *const cli_type_names[];

@@ -5,7 +5,7 @@
 #include "agreement.h"
 #include "files/npy.h"
 #include "files/rename.h"
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "process/signals.h"
 #include "ranks.h"
 #include "terminal/values.h"

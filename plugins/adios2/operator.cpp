@@ -11,6 +11,7 @@
 
 #include <csz.h>
 #include <csz_cuda.h>
+#include <csz_frames.h>
 
 #include <adios2/plugin/PluginOperatorInterface.h>
 

@@ -10,7 +10,7 @@
 #include "filter.h"
 
 #include "../unnamed_fill.h"
-#include "csz.h"
+#include "csz_frames.h"
 #include "csz_hdf5.h"
 #include "exact.h"
 #include "h5_library.h"

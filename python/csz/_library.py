@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libcsz through ctypes: the structures and signatures of csz.h, csz_analyze.h and csz_cuda.h, and a context
+"""libcsz through ctypes: the structures and signatures of csz.h, csz_frames.h, csz_analyze.h and csz_cuda.h, and a context
 for each thread.
 
 ctypes releases the GIL for the length of every call, and one wheel serves every version of Python.  The
@@ -259,7 +259,7 @@ class Analysis(c.Structure):
     ]
 
 
-# Structures by their names in csz.h, csz_analyze.h and csz_cuda.h, for the test that compares their layout
+# Structures by their names in csz.h, csz_frames.h, csz_analyze.h and csz_cuda.h, for the test that compares their layout
 # with the compiler's.
 STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_field": Field,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The binding fits csz.h, csz_analyze.h and csz_cuda.h, and calls from many threads and processes do not
+"""The binding fits csz.h, csz_frames.h, csz_analyze.h and csz_cuda.h, and calls from many threads and processes do not
 disturb each other."""
 
 import ctypes
@@ -19,7 +19,7 @@ from csz import _errors, _library
 from support import ROOT, smooth
 
 # Structures of calls that this libcsz may lack are checked where csz.h has them.
-HEADERS = ("csz.h", "csz_analyze.h", "csz_cuda.h")
+HEADERS = ("csz.h", "csz_frames.h", "csz_analyze.h", "csz_cuda.h")
 header = "".join((ROOT / "include" / name).read_text() for name in HEADERS) if (ROOT / "include").exists() else ""
 
 
@@ -34,7 +34,7 @@ class Header(unittest.TestCase):
         for name, structure in structures.items():
             lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
             lines += [f'printf("{name}.{f[0]} %zu\\n", offsetof({name}, {f[0]}));' for f in structure._fields_]
-        program = "#include <stdio.h>\n#include <stddef.h>\n#include <csz_analyze.h>\n#include <csz_cuda.h>\nint main(void) {" + "\n".join(lines) + "return 0;}"
+        program = "#include <stdio.h>\n#include <stddef.h>\n#include <csz_analyze.h>\n#include <csz_frames.h>\n#include <csz_cuda.h>\nint main(void) {" + "\n".join(lines) + "return 0;}"
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "layout.c"
             source.write_text(program)

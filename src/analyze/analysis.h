@@ -3,20 +3,31 @@
  * analysis.h: what the parts of an analysis share.  analyze.c has the call.  sample.c picks tiles, on the
  * host or the GPU. describe.c counts their codes for the paper's statistics.  predict.c passes them through
  * the compressor's stages for every workflow, pyramid.c samples of its own through those of the pyramid.
+ * estimate.h has the sizes and errors that follow for all tiles.
  * reason.c puts the result into words.
  */
 #ifndef CSZ_ANALYZE_ANALYSIS_H
 #define CSZ_ANALYZE_ANALYSIS_H
 
+#include "analyze/estimate.h"
 #include "analyze/madogram.h"
 #include "api/context.h"
-#include "cpu/scratch.h"
+#include "cpu/plan/worker.h"
 
 enum {
     CSZ_NWORKFLOWS = 4,
     CSZ_NMODES = CSZ_MODE_EXACT + 1,
     CSZ_OUTLIER = CSZ_ANALYSIS_NCODES /* the bin of codes outside the histogram */
 };
+
+static inline uint64_t csz_clamp(uint64_t x, uint64_t least, uint64_t most) {
+    return x < least ? least : x > most ? most : x;
+}
+
+/* The size of a workflow or predictor, true where known. */
+static inline uint64_t csz_best_known(const csz_analysis *a, const csz_workflow_size *size) {
+    return a->is_exact ? size->nbytes : size->nbytes_predicted;
+}
 
 /* ---- sample.c ---- */
 
@@ -46,6 +57,10 @@ void csz_tile_sample_free(csz_tile_sample *sample);
 /* The box in data of number i of the sample, and of number i of all tiles of a field on the host. */
 csz_tile_box csz_tile_sample_box(const csz_tile_sample *sample, uint64_t i);
 csz_tile_box csz_field_tile_box(const csz_geometry *geometry, uint64_t i);
+
+/* each(job, rank, i) for each i below n, on so many threads in any order. */
+void csz_analysis_run(csz_team *team, int nthreads, uint64_t n, void (*each)(void *job, int rank, uint64_t i),
+                      void *job);
 
 /* ---- describe.c ---- */
 

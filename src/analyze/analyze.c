@@ -28,41 +28,40 @@ typedef struct subject {
     csz_analysis *analysis; /* of the bound that is analysed */
 } subject;
 
+/* The true size with these options, and its tiles where wanted. */
+static csz_status compress_one(const subject *s, const csz_options *options, csz_workflow_size *size,
+                               csz_tile_counts *tiles) {
+    const csz_field *field = &s->header.field;
+    size_t capacity, nbytes = 0;
+    csz_status status = csz_compress_bound(&capacity, field, options);
+    void *out = status ? NULL : malloc(capacity);
+    if (!status && !out) status = CSZ_ERROR_MEMORY;
+    if (!status) status = csz_compress_archive(s->context, out, capacity, &nbytes, s->data, field, options);
+    if (!status && tiles) status = csz_survey(s->context, tiles, sizeof *tiles, out, nbytes);
+    free(out);
+    size->nbytes = nbytes;
+    return status;
+}
+
 /* The true size of every workflow and predictor, and tiles by mode of workflow auto. */
 static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmodes) {
     csz_options o = *s->options;
-    size_t capacity, nbytes;
-    csz_tile_counts tiles;
-    o.zstd_level = 0;
+    csz_tile_counts tiles, pyramids;
+    csz_status status = CSZ_OK;
     o.bound = a->bound;
-    o.predictor = CSZ_PREDICTOR_AUTO; /* which may take a few bytes more */
-    csz_status status = csz_compress_bound(&capacity, &s->header.field, &o);
-    o.predictor = CSZ_PREDICTOR_LORENZO;
-    if (status) return status;
-    void *out = malloc(capacity);
-    if (!out) return CSZ_ERROR_MEMORY;
-    for (int f = 0; !status && f < CSZ_NWORKFLOWS; f++) {
+    for (int f = CSZ_NWORKFLOWS - 1; !status && f >= 0; f--) { /* auto is the last */
         o.workflow = (csz_workflow)f;
-        status = csz_compress_archive(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
-        if (!status && f == CSZ_WORKFLOW_AUTO)
-            status = csz_survey(s->context, &tiles, sizeof tiles, out, nbytes);
-        if (!status) a->workflow[f].nbytes = nbytes;
+        status = compress_one(s, &o, &a->workflow[f], f == CSZ_WORKFLOW_AUTO ? &tiles : NULL);
     }
-    o.workflow = CSZ_WORKFLOW_AUTO;
+    a->predictor[CSZ_PREDICTOR_LORENZO].nbytes = a->workflow[CSZ_WORKFLOW_AUTO].nbytes;
+    o.backend = CSZ_BACKEND_CPU;
     const int nmore = s->predictor != CSZ_PREDICTOR_LORENZO ? CSZ_PREDICTOR_AUTO : 0;
     for (int p = CSZ_PREDICTOR_PYRAMID; !status && p <= nmore; p++) {
-        csz_tile_counts pyramids = {0};
         o.predictor = (csz_predictor)p;
-        o.backend = CSZ_BACKEND_CPU;
-        status = csz_compress_archive(s->context, out, capacity, &nbytes, s->data, &s->header.field, &o);
-        if (!status) status = csz_survey(s->context, &pyramids, sizeof pyramids, out, nbytes);
-        if (status) break;
-        a->predictor[p].nbytes = nbytes;
-        a->npyramids = pyramids.npyramids;
+        status = compress_one(s, &o, &a->predictor[p], &pyramids);
+        if (!status) a->npyramids = pyramids.npyramids;
     }
-    free(out);
     if (status) return status;
-    a->predictor[CSZ_PREDICTOR_LORENZO].nbytes = a->workflow[CSZ_WORKFLOW_AUTO].nbytes;
     const uint64_t counts[CSZ_NMODES] = {[CSZ_MODE_CONSTANT] = tiles.empty + tiles.constant,
                                          [CSZ_MODE_M] = tiles.mask8,
                                          [CSZ_MODE_Q] = tiles.quad,
@@ -77,23 +76,8 @@ static csz_status compress_all(const subject *s, csz_analysis *a, uint64_t *nmod
     return CSZ_OK;
 }
 
-/* The true size with every bit kept. */
-static csz_status compress_exact(const subject *s, uint64_t *nbytes) {
-    csz_options o = *s->options;
-    size_t capacity, size = 0;
-    o.bound = 0;
-    csz_status status = csz_compress_bound(&capacity, &s->header.field, &o);
-    void *out = status ? NULL : malloc(capacity);
-    if (!status && !out) status = CSZ_ERROR_MEMORY;
-    if (!status)
-        status = csz_compress_archive(s->context, out, capacity, &size, s->data, &s->header.field, &o);
-    free(out);
-    *nbytes = size;
-    return status;
-}
-
 static uint64_t size_of(const csz_analysis *a, int workflow) {
-    return a->is_exact ? a->workflow[workflow].nbytes : a->workflow[workflow].nbytes_predicted;
+    return csz_best_known(a, &a->workflow[workflow]);
 }
 
 /* What follows from the sizes. */
@@ -156,7 +140,7 @@ static csz_status analyze_exact(csz_analysis *a, subject *s) {
         a->nelements_counted += csz_tile_box_count(&box);
     }
     if (!status && a->is_exact) {
-        status = compress_exact(s, &size->nbytes);
+        status = compress_one(s, s->options, size, NULL);
         a->ntiles_counted = a->ntiles;
         a->nelements_counted = a->nelements;
     }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "cpu/symbols.h"
+#include "cpu/common/symbols.h"
 
 enum {
     SPAN_ORIGINS = 4, /* places of a span from which pairs are taken at every distance */

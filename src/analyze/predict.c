@@ -41,6 +41,7 @@ typedef struct worker {
     csz_tally tally[CSZ_NWORKFLOWS];
     csz_code_counts counts;
     uint64_t nmodes[CSZ_NMODES];
+    uint32_t ndone; /* tiles since counts were moved on */
 } worker;
 
 struct csz_analysis_job {
@@ -59,7 +60,6 @@ struct csz_analysis_job {
     /* of the running pass */
     csz_tile_plan plan[CSZ_NWORKFLOWS];
     uint32_t frame_tiles;
-    atomic_ullong next;
 };
 
 /* ---- passes over tiles ---- */
@@ -91,74 +91,57 @@ static double entropy_nbits(const csz_tile_histogram *h) {
     return (n > 0 ? n * csz_log2(n) - sum : 0) + OUTLIER_NBITS * h->count[CSZ_OUTLIER];
 }
 
-/* Histograms of the sampled tiles. */
-static void look_body(void *arg, int rank) {
+/* Histogram of a sampled tile. */
+static void look_at(void *arg, int rank, uint64_t i) {
     csz_analysis_job *job = arg;
     csz_tile_work *w = &job->scratch->workers[rank]->tile;
-    for (;;) {
-        const uint64_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->sample->n) break;
-        const csz_tile_box box = csz_tile_sample_box(job->sample, i);
-        sampled_tile *t = &job->tiles[i];
-        memset(t->of, 0, sizeof t->of);
-        quantize_tile(job, w, &box, &job->scratch->saved[i]);
-        csz_counts_add_tile(&job->workers[rank].counts, &t->histogram, w, &job->sample->layout, &box, i,
-                            CODE_ORIGINS);
-        t->of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
-        t->of[FIGURE_ROUGHLY] = HEAD_NBITS + w->n_special + entropy_nbits(&t->histogram);
-    }
+    const csz_tile_box box = csz_tile_sample_box(job->sample, i);
+    sampled_tile *t = &job->tiles[i];
+    memset(t->of, 0, sizeof t->of);
+    quantize_tile(job, w, &box, &job->scratch->saved[i]);
+    csz_counts_add_tile(&job->workers[rank].counts, &t->histogram, w, &job->sample->layout, &box, i,
+                        CODE_ORIGINS);
+    t->of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
+    t->of[FIGURE_ROUGHLY] = HEAD_NBITS + w->n_special + entropy_nbits(&t->histogram);
 }
 
-/* Symbols of the coded tiles for every workflow. */
-static void count_body(void *arg, int rank) {
+/* Symbols of a coded tile for every workflow. */
+static void count_one(void *arg, int rank, uint64_t i) {
     csz_analysis_job *job = arg;
     worker *k = &job->workers[rank];
     csz_tile_work *w = &job->scratch->workers[rank]->tile;
-    for (;;) {
-        const uint64_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->sample->ncoded) break;
-        const csz_tile_box box = recall_tile(job, w, job->coded[i]);
-        csz_counts_add_run_tile(&k->counts, w, &box);
-        for (int f = 0; f < CSZ_NWORKFLOWS; f++) csz_tile_count(w, &job->plan[f], &k->tally[f]);
-    }
-    csz_counts_add_runs(&k->counts, &k->tally[CSZ_WORKFLOW_RLE_VLE]);
+    const csz_tile_box box = recall_tile(job, w, job->coded[i]);
+    csz_counts_add_run_tile(&k->counts, w, &box);
+    for (int f = 0; f < CSZ_NWORKFLOWS; f++) csz_tile_count(w, &job->plan[f], &k->tally[f]);
 }
 
-/* Records of the coded tiles for every workflow. */
-static void encode_body(void *arg, int rank) {
+/* Its records for every workflow. */
+static void encode_one(void *arg, int rank, uint64_t i) {
     csz_analysis_job *job = arg;
     csz_tile_work *w = &job->scratch->workers[rank]->tile;
-    for (;;) {
-        const uint64_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->sample->ncoded) break;
-        const csz_tile_box box = recall_tile(job, w, job->coded[i]);
-        uint32_t words = 0;
-        for (int f = CSZ_NWORKFLOWS - 1; f >= 0; f--) { /* auto's record is the last */
-            words = csz_tile_encode(w, &job->plan[f], &job->tables[f], job->sample->data, &box);
-            job->tiles[job->coded[i]].of[FIGURE_WORDS + f] = words;
-        }
-        const uint32_t mode = words ? csz_record_unpack(w->record[0]).mode : (uint32_t)CSZ_MODE_CONSTANT;
-        job->workers[rank].nmodes[mode]++;
+    const csz_tile_box box = recall_tile(job, w, job->coded[i]);
+    uint32_t words = 0;
+    for (int f = CSZ_NWORKFLOWS - 1; f >= 0; f--) { /* auto's record is the last */
+        words = csz_tile_encode(w, &job->plan[f], &job->tables[f], job->sample->data, &box);
+        job->tiles[job->coded[i]].of[FIGURE_WORDS + f] = words;
     }
+    const uint32_t mode = words ? csz_record_unpack(w->record[0]).mode : (uint32_t)CSZ_MODE_CONSTANT;
+    job->workers[rank].nmodes[mode]++;
 }
 
-/* Records of the sampled tiles that come back bit for bit. */
-static void encode_exact_body(void *arg, int rank) {
+/* The record of a sampled tile that comes back bit for bit. */
+static void encode_exactly(void *arg, int rank, uint64_t i) {
     csz_analysis_job *job = arg;
     csz_tile_work *w = &job->scratch->workers[rank]->tile;
-    for (;;) {
-        const uint64_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->sample->n) break;
-        const csz_tile_box box = csz_tile_sample_box(job->sample, i);
-        double *of = job->tiles[i].of;
-        memset(of, 0, sizeof job->tiles[i].of);
-        of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
-        of[FIGURE_WORDS] = csz_tile_encode(w, &job->plan[0], &job->tables[0], job->sample->data, &box);
-    }
+    const csz_tile_box box = csz_tile_sample_box(job->sample, i);
+    double *of = job->tiles[i].of;
+    memset(of, 0, sizeof job->tiles[i].of);
+    of[FIGURE_ELEMENTS] = csz_tile_box_count(&box);
+    of[FIGURE_WORDS] = csz_tile_encode(w, &job->plan[0], &job->tables[0], job->sample->data, &box);
 }
 
-/* Counts all tiles of the field, for an exact analysis. */
-static void all_body(void *arg, int rank) {
+/* Counts any tile of the field, for an exact analysis. */
+static void count_any(void *arg, int rank, uint64_t i) {
     csz_analysis_job *job = arg;
     const csz_geometry *g = &job->sample->geometry;
     const uint64_t every = g->ntiles / PAIR_TILES + 1;
@@ -166,24 +149,18 @@ static void all_body(void *arg, int rank) {
     csz_tile_work *w = &job->scratch->workers[rank]->tile;
     csz_tally *runs = &k->tally[CSZ_WORKFLOW_RLE_VLE];
     csz_tile_histogram histogram;
-    for (uint32_t done = 1;; done++) {
-        const uint64_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= g->ntiles) break;
-        const csz_tile_box box = csz_field_tile_box(g, i);
-        quantize_tile(job, w, &box, NULL);
-        csz_counts_add_tile(&k->counts, &histogram, w, g, &box, i, i % every == 0 ? CODE_ORIGINS : 0);
-        csz_counts_add_run_tile(&k->counts, w, &box);
-        csz_tile_count(w, &job->plan[CSZ_WORKFLOW_RLE_VLE], runs);
-        if (done % FLUSH_TILES) continue;
-        csz_counts_add_runs(&k->counts, runs);
-        memset(runs, 0, sizeof *runs);
-    }
+    const csz_tile_box box = csz_field_tile_box(g, i);
+    quantize_tile(job, w, &box, NULL);
+    csz_counts_add_tile(&k->counts, &histogram, w, g, &box, i, i % every == 0 ? CODE_ORIGINS : 0);
+    csz_counts_add_run_tile(&k->counts, w, &box);
+    csz_tile_count(w, &job->plan[CSZ_WORKFLOW_RLE_VLE], runs);
+    if (++k->ndone % FLUSH_TILES) return;
     csz_counts_add_runs(&k->counts, runs);
+    memset(runs, 0, sizeof *runs);
 }
 
-static void run(csz_analysis_job *job, void (*body)(void *, int)) {
-    atomic_store(&job->next, 0);
-    csz_team_run(&job->scratch->team, job->nthreads, body, job);
+static void run(csz_analysis_job *job, uint64_t n, void (*each)(void *, int, uint64_t)) {
+    csz_analysis_run(&job->scratch->team, job->nthreads, n, each, job);
 }
 
 /* Threads that so many tiles are worth, with what they need, and the plans of a bound. */
@@ -208,7 +185,10 @@ static csz_status begin(csz_analysis_job *job, const csz_header *header, uint64_
 
 static void gather_counts(csz_code_counts *sum, const csz_analysis_job *job) {
     memset(sum, 0, sizeof *sum);
-    for (int i = 0; i < job->nthreads; i++) csz_counts_add(sum, &job->workers[i].counts);
+    for (int i = 0; i < job->nthreads; i++) {
+        csz_counts_add(sum, &job->workers[i].counts);
+        csz_counts_add_runs(sum, &job->workers[i].tally[CSZ_WORKFLOW_RLE_VLE]);
+    }
 }
 
 /* ---- books ---- */
@@ -240,49 +220,25 @@ static void choose_books(csz_analysis_job *job, int workflow) {
 
 /* ---- sizes and errors ---- */
 
-static double square(double x) { return x * x; }
-
-/* By so much of the mean one more coded tile may differ from those there are. */
-static const double other_tile = 0.25;
-
-/*
- * The ratio of two figures' sums over n tiles, picked from `all`, and its standard error, by how far tiles
- * are from the ratio.  Few tiles may be alike by chance, so another that is off by `prior`, but at least by
- * `least`, joins them; prior is a share of the ratio.  tiles: their numbers, or NULL for the first n.
- */
-typedef struct ratio {
-    double mean, error;
-} ratio;
-
-static ratio ratio_of(const csz_analysis_job *job, const uint32_t *tiles, uint64_t n, uint64_t all,
-                      int figure, int less, int over, double prior, double least) {
-    double y = 0, x = 0, squares = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        const double *of = job->tiles[tiles ? tiles[i] : i].of;
-        y += of[figure] - of[less];
-        x += of[over];
-    }
-    if (x == 0) return (ratio){0, 0};
-    for (uint64_t i = 0; i < n; i++) {
-        const double *of = job->tiles[tiles ? tiles[i] : i].of;
-        squares += square((of[figure] - of[less] - y / x * of[over]) * (double)n / x);
-    }
-    const double left = 1 - (double)n / (double)all, off = prior * y / x > least ? prior * y / x : least;
-    return (ratio){y / x, sqrt((squares + square(off)) / (double)n / (double)n * left)};
-}
-
 /* Of the sampled tiles. */
-static ratio sampled_ratio(const csz_analysis_job *job, int figure, int over, double prior, double least) {
+static csz_estimate sampled_ratio(const csz_analysis_job *job, int figure, int over, double prior,
+                                  double least) {
     const csz_tile_sample *s = job->sample;
-    return ratio_of(job, NULL, s->n, s->geometry.ntiles, figure, FIGURE_NONE, over, prior, least);
+    csz_pair_sums sums = {0};
+    for (uint64_t i = 0; i < s->n; i++) csz_pair_add(&sums, job->tiles[i].of[figure], job->tiles[i].of[over]);
+    return csz_estimate_ratio(&sums, (double)s->geometry.ntiles, prior, least);
 }
 
 /* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, about 1/32, less those of
  * another. */
-static ratio coded_ratio(const csz_analysis_job *job, int figure, int less, double prior) {
+static csz_estimate coded_ratio(const csz_analysis_job *job, int figure, int less, double prior) {
     const csz_tile_sample *s = job->sample;
-    return ratio_of(job, job->coded, s->ncoded, s->geometry.ntiles, figure, less, FIGURE_ROUGHLY, prior,
-                    prior / 32);
+    csz_pair_sums sums = {0};
+    for (uint64_t i = 0; i < s->ncoded; i++) {
+        const double *of = job->tiles[job->coded[i]].of;
+        csz_pair_add(&sums, of[figure] - of[less], of[FIGURE_ROUGHLY]);
+    }
+    return csz_estimate_ratio(&sums, (double)s->geometry.ntiles, prior, prior / 32);
 }
 
 static uint64_t fixed_nbytes(const csz_header *h, uint32_t books_nbytes) {
@@ -292,46 +248,42 @@ static uint64_t fixed_nbytes(const csz_header *h, uint32_t books_nbytes) {
     return nbytes;
 }
 
+/* The size of an archive with the books of a workflow and so many words an element. */
+static void put_size(const csz_analysis_job *job, int workflow, csz_workflow_size *size, const csz_header *h,
+                     csz_estimate words) {
+    const double n = (double)h->geometry.nelements;
+    const uint64_t fixed = fixed_nbytes(h, job->books_nbytes[workflow]);
+    size->nbytes_predicted = (fixed + (uint64_t)(4 * n * words.mean + 0.5) + 7) / 8 * 8;
+    size->error = 4 * n * sqrt(words.variance) / (double)size->nbytes_predicted;
+}
+
 static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const csz_header *header) {
     const double n = (double)header->geometry.nelements;
-    const ratio roughly = sampled_ratio(job, FIGURE_ROUGHLY, FIGURE_ELEMENTS, 1, 0);
+    const csz_estimate roughly = sampled_ratio(job, FIGURE_ROUGHLY, FIGURE_ELEMENTS, 1, 0);
     const csz_workflow_size *best = &p->workflow[CSZ_WORKFLOW_HUFFMAN];
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
         csz_workflow_size *size = &p->workflow[f];
-        const ratio words = coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, other_tile);
-        const double payload = 4 * n * roughly.mean * words.mean,
-                     error = 4 * n *
-                             sqrt(square(roughly.error * words.mean) + square(roughly.mean * words.error));
-        size->nbytes_predicted =
-            (fixed_nbytes(header, job->books_nbytes[f]) + (uint64_t)(payload + 0.5) + 7) / 8 * 8;
-        size->error = error / (double)size->nbytes_predicted;
+        put_size(
+            job, f, size, header,
+            csz_estimate_product(roughly, coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, CSZ_OTHER_TILE)));
         if (f > CSZ_WORKFLOW_HUFFMAN && size->nbytes_predicted < best->nbytes_predicted) best = size;
     }
     p->best_forced = (csz_workflow)(best - p->workflow);
-    /* by what tiles save, which differs less than sizes; another might save other_tile */
+    /* by what tiles save, which differs less than sizes; another might save CSZ_OTHER_TILE */
     for (int f = CSZ_WORKFLOW_HUFFMAN; f < CSZ_NWORKFLOWS; f++) {
-        const ratio saved = coded_ratio(job, FIGURE_WORDS + f, FIGURE_WORDS + (int)p->best_forced, 0);
+        const csz_estimate saved = coded_ratio(job, FIGURE_WORDS + f, FIGURE_WORDS + (int)p->best_forced, 0);
         const double more = (double)(p->workflow[f].nbytes_predicted - best->nbytes_predicted),
-                     error = 4 * n * roughly.mean * saved.error +
-                             other_tile * (double)best->nbytes_predicted / (double)job->sample->ncoded;
+                     error = 4 * n * roughly.mean * sqrt(saved.variance) +
+                             CSZ_OTHER_TILE * (double)best->nbytes_predicted / (double)job->sample->ncoded;
         if (f != (int)p->best_forced && best->error > 0 && more < 2 * error) p->best_is_undecided = 1;
     }
-}
-
-static void predict_exact_size(const csz_analysis_job *job, csz_workflow_size *size,
-                               const csz_header *header) {
-    const double n = (double)header->geometry.nelements;
-    const ratio words = sampled_ratio(job, FIGURE_WORDS, FIGURE_ELEMENTS, other_tile, 0);
-    size->nbytes_predicted =
-        (fixed_nbytes(header, job->books_nbytes[0]) + (uint64_t)(4 * n * words.mean + 0.5) + 7) / 8 * 8;
-    size->error = 4 * n * words.error / (double)size->nbytes_predicted;
 }
 
 /* Of p1 and the entropy, which is the mean of -log2 p. */
 static void state_errors(const csz_analysis_job *job, csz_prediction *p) {
     const double p1 = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 0, 0).mean;
-    p->p1_error = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1, 0.05).error;
-    p->entropy_error = sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1, 0.1).error;
+    p->p1_error = sqrt(sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1, 0.05).variance);
+    p->entropy_error = sqrt(sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1, 0.1).variance);
 }
 
 /* Figures that need the histogram of all sampled tiles. */
@@ -408,15 +360,15 @@ csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_co
     csz_status status = begin(job, header, job->sample->n, nthreads);
     if (!status) status = csz_scratch_saved(job->scratch, (uint32_t)job->sample->n, 0);
     if (status) return status;
-    run(job, look_body);
+    run(job, job->sample->n, look_at);
     gather_counts(counts, job);
     price_tiles(job, counts);
     status = pick_coded(job);
     if (status) return status;
-    run(job, count_body);
+    run(job, job->sample->ncoded, count_one);
     gather_counts(counts, job);
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) choose_books(job, f);
-    run(job, encode_body);
+    run(job, job->sample->ncoded, encode_one);
     memset(p, 0, sizeof *p);
     for (int i = 0; i < job->nthreads; i++)
         for (int m = 0; m < CSZ_NMODES; m++) p->nmodes[m] += job->workers[i].nmodes[m];
@@ -430,8 +382,9 @@ csz_status csz_analysis_predict_exact(csz_analysis_job *job, csz_workflow_size *
     csz_status status = begin(job, header, job->sample->n, nthreads);
     if (status) return status;
     choose_books(job, CSZ_WORKFLOW_AUTO); /* of no symbols, as in such an archive */
-    run(job, encode_exact_body);
-    predict_exact_size(job, size, header);
+    run(job, job->sample->n, encode_exactly);
+    put_size(job, CSZ_WORKFLOW_AUTO, size, header,
+             sampled_ratio(job, FIGURE_WORDS, FIGURE_ELEMENTS, CSZ_OTHER_TILE, 0));
     return CSZ_OK;
 }
 
@@ -439,7 +392,7 @@ csz_status csz_analysis_count_all(csz_analysis_job *job, csz_code_counts *counts
                                   int nthreads) {
     csz_status status = begin(job, header, header->geometry.ntiles, nthreads);
     if (status) return status;
-    run(job, all_body);
+    run(job, header->geometry.ntiles, count_any);
     gather_counts(counts, job);
     return CSZ_OK;
 }

@@ -33,9 +33,6 @@ static const double model_error = 0.08;
 /* The tuning of a frame that is no pyramid is a guess. */
 static const double guess_error = 0.3;
 
-/* By so much of the mean one more coded tile may differ from those there are. */
-static const double other_tile = 0.25;
-
 typedef struct coded_tile {
     int frame, level;
     uint32_t tile;
@@ -60,7 +57,6 @@ typedef struct pyramid_job {
     int nframes;
     coded_tile *tiles;
     uint32_t n;
-    atomic_uint next;
 } pyramid_job;
 
 /* ---- passes over the tiles ---- */
@@ -83,47 +79,34 @@ static void quantize_tile(const pyramid_job *job, csz_worker *worker, coded_tile
     if (!worker->tile.is_fill) csz_tile_measure(&worker->tile);
 }
 
-static void count_body(void *arg, int rank) {
+static void count_one(void *arg, int rank, uint64_t i) {
     pyramid_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
-    for (;;) {
-        const uint32_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->n) break;
-        csz_saved_tile *saved = &job->scratch->saved[i];
-        worker->tile.code16 = saved->code16;
-        quantize_tile(job, worker, &job->tiles[i]);
-        csz_tile_save(saved, &worker->tile, &job->plan, &job->tiles[i].box);
-        sampled_frame *frame = &job->frame[job->tiles[i].frame];
-        if (job->tiles[i].level == frame->source.shape.nlevels - 1)
-            frame->is_lost = worker->tile.n_special &&
-                             2 * worker->tile.specials.n_single > csz_tile_box_count(&job->tiles[i].box);
-        csz_tile_count(&worker->tile, &job->plan, &worker->tally);
-    }
+    csz_saved_tile *saved = &job->scratch->saved[i];
+    worker->tile.code16 = saved->code16;
+    quantize_tile(job, worker, &job->tiles[i]);
+    csz_tile_save(saved, &worker->tile, &job->plan, &job->tiles[i].box);
+    sampled_frame *frame = &job->frame[job->tiles[i].frame];
+    if (job->tiles[i].level == frame->source.shape.nlevels - 1)
+        frame->is_lost = worker->tile.n_special &&
+                         2 * worker->tile.specials.n_single > csz_tile_box_count(&job->tiles[i].box);
+    csz_tile_count(&worker->tile, &job->plan, &worker->tally);
 }
 
-static void encode_body(void *arg, int rank) {
+static void encode_one(void *arg, int rank, uint64_t i) {
     pyramid_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
     csz_tile_work *w = &worker->tile;
     csz_tile_plan plan = job->plan;
     plan.raw_by_size = 0; /* the values are no longer at hand */
-    for (;;) {
-        const uint32_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->n) break;
-        coded_tile *t = &job->tiles[i];
-        const uint32_t raw = 1 + csz_tile_box_count(&t->box) * (plan.type == CSZ_F32 ? 1 : 2);
-        if (!csz_tile_recall(w, &job->scratch->saved[i])) {
-            w->code16 = w->own_code16;
-            quantize_tile(job, worker, t);
-        }
-        t->words = w->is_raw ? raw : csz_tile_encode(w, &plan, job->scratch->code_tables, NULL, &t->box);
-        if (t->level == 0 && t->words > raw) t->words = raw;
+    coded_tile *t = &job->tiles[i];
+    const uint32_t raw = 1 + csz_tile_box_count(&t->box) * (plan.type == CSZ_F32 ? 1 : 2);
+    if (!csz_tile_recall(w, &job->scratch->saved[i])) {
+        w->code16 = w->own_code16;
+        quantize_tile(job, worker, t);
     }
-}
-
-static void run(pyramid_job *job, int nthreads, void (*body)(void *, int)) {
-    atomic_store(&job->next, 0);
-    csz_team_run(&job->scratch->team, csz_threads_for(job->n, nthreads), body, job);
+    t->words = w->is_raw ? raw : csz_tile_encode(w, &plan, job->scratch->code_tables, NULL, &t->box);
+    if (t->level == 0 && t->words > raw) t->words = raw;
 }
 
 /* ---- the sample ---- */
@@ -156,16 +139,12 @@ static uint32_t tiles_of(const sampled_frame *frame, int level) {
     return (uint32_t)(grid[0] * grid[1] * grid[2]);
 }
 
-static uint32_t clamp(uint32_t x, uint32_t least, uint32_t most) {
-    return x < least ? least : x > most ? most : x;
-}
-
 /* Tiles of a lattice that are coded. */
 static uint32_t count_coded(const sampled_frame *frame, int level) {
     const int is_sampled = level == 0 && frame->nsamples;
     const uint32_t all = is_sampled ? frame->nsamples : tiles_of(frame, level);
-    uint32_t n = is_sampled ? clamp(all / CODED_STRIDE, CODED_LEAST, CODED_MOST)
-                            : clamp(all / COARSE_STRIDE, COARSE_LEAST, COARSE_MOST);
+    uint32_t n = is_sampled ? (uint32_t)csz_clamp(all / CODED_STRIDE, CODED_LEAST, CODED_MOST)
+                            : (uint32_t)csz_clamp(all / COARSE_STRIDE, COARSE_LEAST, COARSE_MOST);
     if (!frame->is_chosen) n = is_sampled ? CODED_LORENZO : COARSE_LORENZO;
     return n < all ? n : all;
 }
@@ -223,73 +202,43 @@ static csz_status code_tiles(pyramid_job *job, csz_analysis_job *analysis, uint3
     if (!status && !counts) status = CSZ_ERROR_MEMORY;
     if (status) return status;
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
-    run(job, nthreads, count_body);
+    csz_analysis_run(&s->team, csz_threads_for(job->n, nthreads), job->n, count_one, job);
     for (int i = 0; i < nthreads; i++) csz_tally_add(counts, &s->workers[i]->tally);
     *books_nbytes =
         csz_analysis_books(analysis, s->code_tables, counts, job->frame[0].source.shape.ntiles, job->n);
     free(counts);
-    run(job, nthreads, encode_body);
+    csz_analysis_run(&s->team, csz_threads_for(job->n, nthreads), job->n, encode_one, job);
     return CSZ_OK;
 }
 
 /* ---- sizes and errors ---- */
 
-typedef struct estimate {
-    double mean, variance;
-} estimate;
-
-static double square(double x) { return x * x; }
-
-/* The sum over `all` tiles from the sum and the squares of n.  Few may be alike by chance: another that is
- * off by the mean joins them. */
-static estimate sum_of_all(double all, double n, double sum, double squares) {
-    const double mean = sum / n, spread = squares - n * square(mean);
-    const double off = (spread > 0 ? spread : 0) + square(mean);
-    return (estimate){all * mean, square(all / n) * off * (1 - n / all)};
-}
-
-/* Words for each unit of cost of a frame's coded tiles of lattice 0. */
-static estimate words_for_cost(const pyramid_job *job, int frame) {
-    double n = 0, cost = 0, words = 0, squares = 0;
+/* Words of the coded tiles of a frame's lattice, for each unit of cost or for each tile. */
+static csz_pair_sums coded_sums(const pyramid_job *job, int frame, int level, int by_cost) {
+    csz_pair_sums sums = {0};
     for (uint32_t i = 0; i < job->n; i++) {
         const coded_tile *t = &job->tiles[i];
-        if (t->frame != frame || t->level) continue;
-        n++;
-        cost += (double)t->cost;
-        words += t->words;
+        if (t->frame == frame && t->level == level)
+            csz_pair_add(&sums, t->words, by_cost ? (double)t->cost : 1);
     }
-    if (words == 0 || cost == 0) return (estimate){0, 0};
-    for (uint32_t i = 0; i < job->n; i++) {
-        const coded_tile *t = &job->tiles[i];
-        if (t->frame != frame || t->level) continue;
-        squares += square((t->words - words / cost * (double)t->cost) * n / cost);
-    }
-    return (estimate){words / cost, (squares + square(other_tile * words / cost)) / square(n)};
+    return sums;
 }
 
 /* Words of all tiles of a frame's lattice: of lattice 0 by the compressor's sample, of others by the coded
  * tiles. */
-static estimate words_of_level(const pyramid_job *job, int frame, int level) {
+static csz_estimate words_of_level(const pyramid_job *job, int frame, int level) {
     const sampled_frame *f = &job->frame[frame];
-    double n = 0, sum = 0, squares = 0;
-    if (level == 0 && f->nsamples) {
-        for (uint32_t s = 0; s < f->nsamples; s++) {
-            sum += (double)f->costs[s];
-            squares += square((double)f->costs[s]);
-        }
-        const estimate cost = sum_of_all(tiles_of(f, 0), f->nsamples, sum, squares),
-                       each = words_for_cost(job, frame);
-        return (estimate){cost.mean * each.mean,
-                          cost.variance * square(each.mean) + square(cost.mean) * each.variance};
+    const double all = tiles_of(f, level);
+    const csz_estimate whole = {all, 0};
+    if (level || !f->nsamples) {
+        const csz_pair_sums words = coded_sums(job, frame, level, 0);
+        return csz_estimate_product(whole, csz_estimate_ratio(&words, all, 1, 0));
     }
-    for (uint32_t i = 0; i < job->n; i++) {
-        const coded_tile *t = &job->tiles[i];
-        if (t->frame != frame || t->level != level) continue;
-        n++;
-        sum += t->words;
-        squares += square(t->words);
-    }
-    return sum_of_all(tiles_of(f, level), n, sum, squares);
+    csz_pair_sums costs = {0};
+    for (uint32_t s = 0; s < f->nsamples; s++) csz_pair_add(&costs, (double)f->costs[s], 1);
+    const csz_pair_sums words = coded_sums(job, frame, 0, 1);
+    return csz_estimate_product(csz_estimate_product(whole, csz_estimate_ratio(&costs, all, 1, 0)),
+                                csz_estimate_ratio(&words, INFINITY, CSZ_OTHER_TILE, 0));
 }
 
 /* Bits that a size takes in the index where a group has the largest of the coded tiles. */
@@ -303,12 +252,12 @@ static double size_nbits(const pyramid_job *job, int frame, int level) {
 }
 
 /* Bytes of a frame as a pyramid but for its books, and their variance. */
-static estimate frame_size(const pyramid_job *job, int frame) {
+static csz_estimate frame_size(const pyramid_job *job, int frame) {
     const csz_pyramid *shape = &job->frame[frame].source.shape;
-    estimate size = {CSZ_FRAME_HEADER_NBYTES + 4, 0};
+    csz_estimate size = {CSZ_FRAME_HEADER_NBYTES + 4, 0};
     double index_nbits = 0;
     for (int l = 0; l < shape->nlevels; l++) {
-        const estimate words = words_of_level(job, frame, l);
+        const csz_estimate words = words_of_level(job, frame, l);
         size.mean += 4 * words.mean;
         size.variance += 16 * words.variance;
         index_nbits += tiles_of(&job->frame[frame], l) * size_nbits(job, frame, l);
@@ -331,16 +280,16 @@ static void predict_sizes(const pyramid_job *job, csz_analysis *a, const csz_hea
     for (int f = 0; f < job->nframes; f++) {
         const csz_frame_box *box = &job->frame[f].source.box;
         const uint64_t n = csz_frame_nelements(&job->plan.geometry, box);
-        estimate size = frame_size(job, f);
+        csz_estimate size = frame_size(job, f);
         const int falls_back =
             job->frame[f].is_lost || size.mean > (double)csz_frame_bound(box->ntiles, n, job->plan.type, 0);
         if (falls_back) { /* as Lorenzo predicts it */
             size.mean = (double)lorenzo->nbytes_predicted * (double)n / (double)a->nelements - books_nbytes;
-            size.variance = square(lorenzo->error * size.mean);
+            size.variance = csz_square(lorenzo->error * size.mean);
         }
         sum += size.mean + books_nbytes;
-        variance += size.variance +
-                    square((job->frame[f].is_chosen ? model_error : guess_error) * !falls_back * size.mean);
+        variance += size.variance + csz_square((job->frame[f].is_chosen ? model_error : guess_error) *
+                                               !falls_back * size.mean);
         elements += (double)n;
         if (falls_back || !job->frame[f].is_chosen) continue;
         chosen += size.mean + books_nbytes;
@@ -354,8 +303,9 @@ static void predict_sizes(const pyramid_job *job, csz_analysis *a, const csz_hea
     *automatic = *lorenzo;
     if (nchosen) {
         automatic->nbytes_predicted = whole_nbytes(fixed + chosen * more + stays);
-        automatic->error = sqrt(square(chosen * more * pyramid->error) + square(stays * lorenzo->error)) /
-                           (double)automatic->nbytes_predicted;
+        automatic->error =
+            sqrt(csz_square(chosen * more * pyramid->error) + csz_square(stays * lorenzo->error)) /
+            (double)automatic->nbytes_predicted;
     }
     a->npyramids = (uint64_t)((double)nchosen * (double)a->nframes / job->nframes + 0.5);
 }

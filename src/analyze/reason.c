@@ -28,7 +28,7 @@ static void put(char *text, const char *format, ...) {
 }
 
 static uint64_t size_of(const csz_analysis *a, csz_workflow workflow) {
-    return a->is_exact ? a->workflow[workflow].nbytes : a->workflow[workflow].nbytes_predicted;
+    return csz_best_known(a, &a->workflow[workflow]);
 }
 
 static void put_sizes(char *text, const csz_analysis *a) {
@@ -56,8 +56,7 @@ static void put_tiles(char *text, const csz_analysis *a) {
 
 /* Bits a value of a predictor, true where known. */
 static double predictor_bits(const csz_analysis *a, csz_predictor predictor) {
-    const csz_workflow_size *size = &a->predictor[predictor];
-    return 8 * (double)(a->is_exact ? size->nbytes : size->nbytes_predicted) / (double)a->nelements;
+    return 8 * (double)csz_best_known(a, &a->predictor[predictor]) / (double)a->nelements;
 }
 
 /* The compressor chooses by a sample of its own, a quick one, with which sizes need not agree. */

@@ -2,7 +2,7 @@
 /*
  * sample.c: which tiles of a field are analysed: one of each equal part, picked by a hash.  Of a field on the
  * GPU these tiles and the spans are copied to the host, so that everything after this file is the same for
- * both.
+ * both.  And the loop of threads over tiles.
  */
 #include "analyze/analysis.h"
 
@@ -27,17 +27,13 @@ enum {
     SPANS_EXACT = 320
 };
 
-static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most) {
-    return x < least ? least : x > most ? most : x;
-}
-
 csz_tile_box csz_field_tile_box(const csz_geometry *g, uint64_t i) {
     csz_tile_box box;
     const uint64_t at[3] = {i / g->grid[2] / g->grid[1], i / g->grid[2] % g->grid[1], i % g->grid[2]};
     for (int d = 0; d < 3; d++) {
         const uint64_t extent = (uint64_t)1 << g->log2_t[d];
         box.origin[d] = at[d] << g->log2_t[d];
-        box.extent[d] = (uint32_t)clamp(g->n[d] - box.origin[d], 0, extent);
+        box.extent[d] = (uint32_t)csz_clamp(g->n[d] - box.origin[d], 0, extent);
     }
     return box;
 }
@@ -86,12 +82,12 @@ csz_status csz_tile_sample_make(csz_tile_sample *s, const csz_geometry *g, csz_t
     memset(s, 0, sizeof *s);
     s->geometry = s->layout = *g;
     s->data = data;
-    s->n = clamp(clamp(g->ntiles / TILE_STRIDE, TILES_LEAST, TILES_MOST), 0, g->ntiles);
-    s->ncoded = s->n <= CODED_ALL ? s->n : clamp(s->n / CODED_STRIDE, CODED_LEAST, CODED_MOST);
-    s->span_n = (uint32_t)clamp(g->nelements, 0, SPAN_N);
+    s->n = csz_clamp(csz_clamp(g->ntiles / TILE_STRIDE, TILES_LEAST, TILES_MOST), 0, g->ntiles);
+    s->ncoded = s->n <= CODED_ALL ? s->n : csz_clamp(s->n / CODED_STRIDE, CODED_LEAST, CODED_MOST);
+    s->span_n = (uint32_t)csz_clamp(g->nelements, 0, SPAN_N);
     s->nspans = g->nelements <= SPAN_N ? g->nelements > 1
                 : exact                ? SPANS_EXACT
-                                       : clamp(g->nelements / SPAN_ELEMENTS, SPANS_LEAST, SPANS_MOST);
+                                       : csz_clamp(g->nelements / SPAN_ELEMENTS, SPANS_LEAST, SPANS_MOST);
     const uint64_t nvalues = s->nspans * s->span_n + (is_on_device ? s->n * CSZ_TILE_N : 0);
     if (nvalues == 0) return CSZ_OK;
     s->memory = malloc((size_t)nvalues * size);
@@ -105,3 +101,21 @@ csz_status csz_tile_sample_make(csz_tile_sample *s, const csz_geometry *g, csz_t
 }
 
 void csz_tile_sample_free(csz_tile_sample *s) { free(s->memory); }
+
+typedef struct pass {
+    void (*each)(void *job, int rank, uint64_t i);
+    void *job;
+    uint64_t n;
+    atomic_ullong next;
+} pass;
+
+static void pass_body(void *arg, int rank) {
+    pass *p = arg;
+    for (uint64_t i; (i = atomic_fetch_add(&p->next, 1)) < p->n;) p->each(p->job, rank, i);
+}
+
+void csz_analysis_run(csz_team *team, int nthreads, uint64_t n, void (*each)(void *job, int rank, uint64_t i),
+                      void *job) {
+    pass p = {.each = each, .job = job, .n = n};
+    csz_team_run(team, nthreads, pass_body, &p);
+}

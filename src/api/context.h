@@ -3,6 +3,8 @@
 #ifndef CSZ_API_CONTEXT_H
 #define CSZ_API_CONTEXT_H
 
+#include "csz_frames.h"
+
 #include "api/options.h"
 #include "cpu/frame.h"
 

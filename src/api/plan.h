@@ -3,6 +3,8 @@
 #ifndef CSZ_API_PLAN_H
 #define CSZ_API_PLAN_H
 
+#include "csz_frames.h"
+
 #include "cpu/frame.h"
 
 struct csz_plan {

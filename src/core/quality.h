@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "csz.h"
+#include "csz_analyze.h"
 
 #include "core/geometry.h"
 

@@ -3,9 +3,11 @@
  * compress_frame.c: a frame over threads: histograms of sampled tiles, books, then chunks of tiles, each
  * coded into a buffer and copied to its place once the chunks before it have said how long they are.
  */
+#include "cpu/frame.h"
+
 #include "core/words.h"
 #include "cpu/plan/choose.h"
-#include "cpu/scratch.h"
+#include "cpu/plan/worker.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* decompress_frame.c: a frame over threads: checksums of the groups, then chunks of tiles straight into the
  * field. */
-#include "cpu/scratch.h"
+#include "cpu/frame.h"
 
 #include <stdlib.h>
+
+#include "cpu/plan/worker.h"
 
 typedef struct decompress_job {
     csz_cpu_scratch *scratch;

@@ -6,59 +6,9 @@
 #ifndef CSZ_CPU_FRAME_H
 #define CSZ_CPU_FRAME_H
 
-#include <stdatomic.h>
-
-#include "os/team.h"
-#include "cpu/tile.h"
+#include "cpu/plan/field.h"
+#include "cpu/plan/scratch.h"
 #include "format/archive.h"
-
-/* Scratch of a context's threads; grows, never shrinks. */
-typedef struct csz_cpu_scratch {
-    csz_team team; /* asleep between calls */
-    int nworkers;
-    struct csz_worker **workers;
-    csz_decode_tables *decode_tables;
-    csz_code_tables *code_tables;
-    csz_builtin_cache *builtins;
-    struct csz_frame_job *frame_job; /* of compressing: too much for the caller's stack */
-    struct csz_saved_tile *saved;    /* deltas of the sampled tiles of a frame */
-    struct csz_saved_symbols *saved_symbols;
-    uint32_t saved_capacity, saved_symbols_capacity;
-    uint16_t *sizes; /* of a frame's tiles, and entries of their groups, before they are packed */
-    uint8_t *entries;
-    uint32_t sizes_capacity;
-    struct csz_levels *levels; /* of the frame at hand */
-    uint8_t *lattices;
-    uint64_t lattices_capacity;
-    uint8_t *frame; /* a frame before zstd */
-    size_t frame_capacity;
-    int profile;
-    csz_stages stages;
-    atomic_ullong tiles_done, tiles_total; /* of the running call; read by other threads */
-} csz_cpu_scratch;
-
-void csz_cpu_scratch_free(csz_cpu_scratch *scratch);
-
-/* Lets go of what earlier calls needed and one that decodes with so many threads may not. */
-void csz_cpu_scratch_release(csz_cpu_scratch *scratch, int nthreads);
-
-/* Room for at least nbytes in scratch->frame. */
-csz_status csz_cpu_scratch_frame(csz_cpu_scratch *scratch, size_t nbytes);
-
-/* Bytes that decoding with this many threads takes, beyond the field and a zstd frame. */
-uint64_t csz_cpu_scratch_nbytes(int nthreads);
-
-/* Bytes of a frame's lattices and of the threads' tiles of them; 0 where frames are no pyramids. */
-uint64_t csz_cpu_lattices_nbytes(const csz_header *header, int nthreads);
-
-csz_tile_plan csz_tile_plan_of(const csz_header *header);
-
-/* The exponent of a frame with a pointwise bound, by a sample of its values. */
-int csz_frame_exponent(const void *data, const csz_tile_plan *plan, const csz_frame_box *box);
-
-/* Smallest and largest finite value that is not missing; returns 0 if there is none. */
-int csz_cpu_range(csz_team *team, const void *data, uint64_t n, csz_type type, int has_fill,
-                  uint64_t fill_bits, int nthreads, double *min, double *max);
 
 /* One frame before zstd, header and all, to out. */
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *scratch, uint8_t *out, uint64_t capacity, uint64_t *nbytes,

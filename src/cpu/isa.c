@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "cpu/plan/sample.h"
-#include "cpu/symbols.h"
-#include "cpu/tail.h"
+#include "cpu/common/symbols.h"
+#include "cpu/common/tail.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

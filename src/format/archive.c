@@ -219,31 +219,12 @@ uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int
 csz_status csz_frame_header_read(csz_frame_view *v, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *h, uint64_t frame) {
     if (nbytes_left < CSZ_FRAME_HEADER_NBYTES) return CSZ_ERROR_TRUNCATED;
-    csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
-    v->ntiles = box.ntiles;
-    v->is_pyramid = stored[18];
-    v->tuning = stored[19];
-    if (v->is_pyramid > (h->predictor != CSZ_PREDICTOR_LORENZO) ||
-        v->tuning >= (v->is_pyramid ? CSZ_TUNINGS_N : 1))
+    const csz_frame_box box = csz_frame_box_at(&h->geometry, frame);
+    uint32_t w[CSZ_FRAME_HEADER_NBYTES / 4];
+    for (int i = 0; i < CSZ_FRAME_HEADER_NBYTES / 4; i++) w[i] = csz_load_u32(stored + 4 * i);
+    if (!csz_frame_view_read(v, w, &h->geometry, &box, h->field.type, h->predictor != CSZ_PREDICTOR_LORENZO,
+                             h->has_zstd))
         return CSZ_ERROR_CORRUPT;
-    if (v->is_pyramid) {
-        csz_pyramid pyramid;
-        csz_frame_pyramid(&pyramid, &h->geometry, &box);
-        v->ntiles = pyramid.ntiles;
-    }
-    v->nbytes_stored = csz_load_u64(stored);
-    v->nbytes_raw = csz_load_u64(stored + 8);
-    v->books_nbytes = csz_load_u16(stored + 16);
-    v->value_hash = csz_load_u32(stored + 20);
-    const int is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
-    const uint64_t limit =
-        csz_frame_limit(&h->geometry, &box, h->field.type) + (is_packed ? CSZ_PACKED_NBYTES : 0);
-    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, is_packed ? 0 : v->ntiles,
-                                limit, h->has_zstd))
-        return CSZ_ERROR_CORRUPT;
-    v->layout = is_packed ? csz_frame_layout_packed(v->ntiles, v->books_nbytes, 0)
-                          : csz_frame_layout_of(v->ntiles, v->books_nbytes);
-    if (v->layout.end > v->nbytes_raw) return CSZ_ERROR_CORRUPT;
     if (v->nbytes_stored > nbytes_left) return CSZ_ERROR_TRUNCATED;
     return CSZ_OK;
 }

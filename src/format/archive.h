@@ -60,16 +60,6 @@ uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles);
 uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const uint16_t *nwords,
                         uint32_t ntiles);
 
-/* A frame that was checked: header, books' size, index.  bytes points at its uncompressed form. */
-typedef struct csz_frame_view {
-    const uint8_t *bytes;
-    uint64_t nbytes_stored, nbytes_raw;
-    uint32_t books_nbytes, value_hash;
-    int is_pyramid, tuning; /* how the frame is predicted */
-    uint32_t ntiles;
-    csz_frame_layout layout;
-} csz_frame_view;
-
 /*
  * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.  A
  * packed layout is known only to csz_frame_index_read.

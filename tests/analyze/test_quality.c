@@ -6,6 +6,8 @@
  */
 #include "support.h"
 
+#include "csz_analyze.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,8 @@
  */
 #include "support.h"
 
+#include "csz_analyze.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

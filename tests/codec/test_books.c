@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 /* Complete by exact arithmetic of its own: the sum of 2^-length is 1, or one symbol has length 1. */
 static csz_builtin_cache cache; /* starts empty; each built-in book is made once for all tests */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 static csz_tile_work *work;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/frame.h"
+#include "cpu/plan/field.h"
 
 enum { NKINDS = 7, LONGEST = 2 * 65536 + 1027 };
 static const char *const kinds[NKINDS] = {"plain",     "NaN",      "infinities",    "fill",

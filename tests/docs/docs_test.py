@@ -223,7 +223,8 @@ def c_program(block, folder):
     """A script that compiles a block of C, and runs it unless it is to be compiled alone."""
     text = block.text if re.search(r"\bmain\(", block.text) else f"int main(void) {{\n{block.before}\n{block.text}\nreturn 0;\n}}\n"
     headers = "csz.h math.h stdio.h stdlib.h string.h".split()
-    headers += ["csz_analyze.h"] if "csz_analy" in text else []
+    headers += ["csz_analyze.h"] if re.search("csz_(analy|quality)", text) else []
+    headers += ["csz_frames.h"] if re.search(r"csz_(plan|reader|compress_frame)", text) else []
     headers += ["csz_mpi.h"] if "csz_mpi_" in text else []
     headers += ["csz_cuda.h", "cuda_runtime_api.h", "unistd.h"] if "csz_cuda_" in text else []
     lines = "".join(f"#include <{header}>\n" for header in headers) + f'#line {block.line + 1} "{block.page}"\n'
@@ -420,13 +421,13 @@ def check_text(path, names):
 
 
 def check_api(path):
-    declared = "".join((source / "include" / name).read_text() for name in ("csz.h", "csz_analyze.h"))
+    declared = "".join((source / "include" / name).read_text() for name in ("csz.h", "csz_frames.h", "csz_analyze.h"))
     functions = set(re.findall(r"\b(csz_\w+)\(", "\n".join(re.findall(r"(?ms)^CSZ_API .*?;", declared))))
     missing = sorted(name for name in functions if not re.search(rf"\b{name}\b", path.read_text()))
     if missing or not functions:
-        tell("FAIL", path.name, f"functions of csz.h and csz_analyze.h that the page does not name: {', '.join(missing)}")
+        tell("FAIL", path.name, f"functions of csz.h, csz_frames.h and csz_analyze.h that the page does not name: {', '.join(missing)}")
     else:
-        tell("ok", f"{path.name}: names all {len(functions)} functions of csz.h and csz_analyze.h")
+        tell("ok", f"{path.name}: names all {len(functions)} functions of csz.h, csz_frames.h and csz_analyze.h")
 
 
 # ---- All -----------------------------------------------------------------------------------------------------------------

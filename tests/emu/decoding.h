@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/decode/decompress.h"
+#include "cuda/tables/decompress.h"
 extern "C" {
 #include "format/archive.h"
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/encode/compress.h"
+#include "cuda/plan/compress.h"
 extern "C" {
 #include "core/pointwise.h"
 #include "format/archive.h"

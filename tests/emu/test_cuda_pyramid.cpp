@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "cuda/decode/decompress.h"
-#include "cuda/encode/compress.h"
+#include "cuda/tables/decompress.h"
+#include "cuda/plan/compress.h"
 #include "host.h"
 #include "machine.h"
 extern "C" {

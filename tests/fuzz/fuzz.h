@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "csz.h"
+#include "csz_frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
 

@@ -3,7 +3,7 @@
  * written again. */
 #include "fuzz.h"
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     static csz_builtin_cache cache;

@@ -61,18 +61,18 @@ libdir=$(dirname "$pc")
 export PKG_CONFIG_PATH="$pc"
 
 # ---- What lies there ----
-for file in include/csz.h include/csz_analyze.h include/csz_hdf5.h bin/csz share/man/man1/csz.1 share/bash-completion/completions/csz; do
+for file in include/csz.h include/csz_frames.h include/csz_analyze.h include/csz_hdf5.h bin/csz share/man/man1/csz.1 share/bash-completion/completions/csz; do
     holds "$file is installed" test -e "$prefix/$file"
 done
 same "the shared library exports csz_* alone" "" "$(nm -D --defined-only "$libdir/libcsz.so" | awk '{print $3}' | grep -v '^csz_')"
 same "its soname" libcsz.so.0 "$(readelf -d "$libdir/libcsz.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')"
-same "every function of csz.h and csz_analyze.h is exported" "" "$(sed -n 's/^CSZ_API.*[ *]\(csz_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/csz.h" "$prefix/include/csz_analyze.h" | sort |
+same "every function of csz.h, csz_frames.h and csz_analyze.h is exported" "" "$(sed -n 's/^CSZ_API.*[ *]\(csz_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/csz.h" "$prefix/include/csz_frames.h" "$prefix/include/csz_analyze.h" | sort |
     while read -r name; do nm -D --defined-only "$libdir/libcsz.so" | grep -q " $name\$" || echo "$name"; done)"
 same "no path of the build is in what programs read" "" "$(grep -rl "$build" "$prefix/include" "$pc" "$libdir/cmake" 2>/dev/null)"
 holds "the command runs" "$prefix/bin/csz" --version
 
 # ---- Headers ----
-for header in csz.h csz_analyze.h csz_hdf5.h; do
+for header in csz.h csz_frames.h csz_analyze.h csz_hdf5.h; do
     printf '#include <%s>\nint main(void) { return CSZ_FORMAT_VERSION - 1; }\n' $header >header.c
     cp header.c header.cpp
     holds "$header is C11" "$cc" -std=c11 -Wall -Wextra -Werror -pedantic -Wstrict-prototypes -I "$prefix/include" -c header.c -o h.o

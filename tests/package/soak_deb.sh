@@ -39,7 +39,7 @@ for package in libcsz0 libcsz-dev csz csz-hdf5-plugin csz-report csz-mpi libcsz-
 done
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 for file in usr/bin/csz usr/bin/csz-report usr/bin/csz-mpi usr/share/man/man1/csz.1.gz usr/share/man/man1/csz-report.1.gz usr/share/man/man1/csz-mpi.1.gz \
-    usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_analyze.h usr/include/csz_hdf5.h usr/include/csz_mpi.h \
+    usr/share/bash-completion/completions/csz usr/include/csz.h usr/include/csz_frames.h usr/include/csz_analyze.h usr/include/csz_hdf5.h usr/include/csz_mpi.h \
     usr/share/doc/csz/README.md usr/share/doc/csz/docs/zarr-codec.schema.json usr/share/doc/csz/examples/compress_file.c \
     "usr/lib/$triplet/libcsz_mpi.a" "usr/lib/$triplet/pkgconfig/csz_mpi.pc" "usr/lib/$triplet/cmake/csz_mpi/csz_mpi-config.cmake" \
     "usr/lib/$triplet/libcsz.so.0" "usr/lib/$triplet/libcsz.a" "usr/lib/$triplet/pkgconfig/csz.pc" "usr/lib/$triplet/cmake/csz/csz-config.cmake" \

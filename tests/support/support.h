@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "csz.h"
+#include "csz_frames.h"
 
 /*
  * Under the sanitizers, which take ten times as long, tests that try many like cases take every CASE_STEPth,

@@ -4,7 +4,9 @@
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"
 
-#include "command.h"
+#include "csz_frames.h"
+
+#include "process/allocate.h"
 #include "common/fill.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"

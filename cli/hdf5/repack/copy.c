@@ -3,7 +3,7 @@
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"
 
-#include "command.h"
+#include "process/allocate.h"
 #include "csz_hdf5.h"
 #include "process/signals.h"
 #include "terminal/message.h"

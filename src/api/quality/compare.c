@@ -12,6 +12,7 @@
 
 #include "core/bound.h"
 #include "core/logarithm.h"
+#include "csz_analyze.h"
 #include "cuda/host/backend.h"
 #include "format/archive.h"
 

@@ -3,7 +3,7 @@
 #ifndef CSZ_CPU_CHOOSE_H
 #define CSZ_CPU_CHOOSE_H
 
-#include "cpu/scratch.h"
+#include "cpu/plan/worker.h"
 #include "select/predictor.h"
 
 /* A frame of a field. */

@@ -3,7 +3,7 @@
  * count.c: histograms of the symbols of sampled tiles (docs/encoder.md).  Each is kept in four parts that
  * take turns: equal neighbours, which are the rule here, would otherwise wait for each other's store.
  */
-#include "cpu/symbols.h"
+#include "cpu/common/symbols.h"
 
 void csz_tally_add_book(csz_histograms *sum, const csz_tally *t, int book) {
     uint32_t *restrict all = sum->count[book];

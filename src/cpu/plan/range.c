@@ -4,7 +4,7 @@
  * and the fill value at the speed of memory. If an extreme of a block is infinite, the block is read
  * again without infinities.
  */
-#include "cpu/frame.h"
+#include "cpu/plan/field.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #ifndef CSZ_CPU_PLAN_SAMPLE_H
 #define CSZ_CPU_PLAN_SAMPLE_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 /*
  * A box of a lattice out of the field: values `step` apart along each dim, from `at` on.  bound: of the

@@ -7,7 +7,7 @@
 #ifndef CSZ_CPU_PREDICT_PYRAMID_H
 #define CSZ_CPU_PREDICT_PYRAMID_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 #include "predict/pyramid.h"
 
 /* One lattice of a frame. */

@@ -5,10 +5,10 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/bits.h"
-#include "cpu/exact.h"
-#include "cpu/tile/lanes.h"
-#include "cpu/tail.h"
+#include "cpu/common/bits.h"
+#include "cpu/common/exact.h"
+#include "cpu/common/lanes.h"
+#include "cpu/common/tail.h"
 #include "format/record.h"
 
 /* The bit stream of a record, from word c->at up to `end`, into bits[] with slack behind it. */

@@ -6,11 +6,11 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/bits.h"
-#include "cpu/exact.h"
-#include "cpu/symbols.h"
-#include "cpu/tail.h"
-#include "cpu/vector.h"
+#include "cpu/common/bits.h"
+#include "cpu/common/exact.h"
+#include "cpu/common/symbols.h"
+#include "cpu/common/tail.h"
+#include "cpu/common/vector.h"
 
 /* Place of the i-th written symbol of a unit in symbol[], for the modes of several deltas a symbol. */
 static const uint8_t written[][16] = {

@@ -6,9 +6,9 @@
 #include "cpu/tile/names.h"
 
 #include "core/exact.h"
-#include "cpu/bits.h"
-#include "cpu/exact.h"
-#include "cpu/vector.h"
+#include "cpu/common/bits.h"
+#include "cpu/common/exact.h"
+#include "cpu/common/vector.h"
 
 typedef uint32_t lanes_u32 __attribute__((vector_size(16)));
 typedef uint64_t lanes_u64 __attribute__((vector_size(32)));

@@ -5,9 +5,9 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/tile/lanes.h"
-#include "cpu/bits.h"
-#include "cpu/vector.h"
+#include "cpu/common/lanes.h"
+#include "cpu/common/bits.h"
+#include "cpu/common/vector.h"
 
 /* One look-up of a window whose top bits are next.  The symbol stays in its entry: loops over many
  * take it from there, and a look-up needs fewer steps. */

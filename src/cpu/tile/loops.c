@@ -4,8 +4,8 @@
 
 #include "cpu/isa.h"
 #include "cpu/plan/sample.h"
-#include "cpu/symbols.h"
-#include "cpu/tail.h"
+#include "cpu/common/symbols.h"
+#include "cpu/common/tail.h"
 
 const csz_tile_loops csz_isa_loops = {
     .quantize = csz_tile_quantize,

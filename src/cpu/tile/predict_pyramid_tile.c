@@ -6,11 +6,11 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/bits.h"
+#include "cpu/common/bits.h"
 #include "cpu/pyramid/predict_pyramid.h"
 #include "cpu/pyramid/pyramid_work.h"
-#include "cpu/tail.h"
-#include "cpu/vector.h"
+#include "cpu/common/tail.h"
+#include "cpu/common/vector.h"
 
 /* Halved extents of a tile; 1 for a dim that the field lacks. */
 static uint32_t half_extent(const csz_geometry *g, int dim) {

@@ -7,9 +7,9 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/bits.h"
-#include "cpu/tile.h"
-#include "cpu/vector.h"
+#include "cpu/common/bits.h"
+#include "cpu/common/tile.h"
+#include "cpu/common/vector.h"
 #include "predict/lorenzo.h"
 
 /*

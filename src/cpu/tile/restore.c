@@ -5,9 +5,9 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/exact.h"
-#include "cpu/tail.h"
-#include "cpu/vector.h"
+#include "cpu/common/exact.h"
+#include "cpu/common/tail.h"
+#include "cpu/common/vector.h"
 
 /* Inclusive sums of rows of tx elements, tx a multiple of 8: three shifted additions in the vector, then the
  * carry. */

@@ -7,8 +7,8 @@
 
 #include "cpu/plan/sample.h"
 #include "cpu/pyramid/predict_pyramid.h"
-#include "cpu/symbols.h"
-#include "cpu/tail.h"
+#include "cpu/common/symbols.h"
+#include "cpu/common/tail.h"
 #include "select/predictor.h"
 
 /* ---- costs ---- */

@@ -6,7 +6,7 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/tail.h"
+#include "cpu/common/tail.h"
 
 /* ---- to a tail ---- */
 

@@ -4,10 +4,10 @@
  */
 #include "cpu/tile/names.h"
 
-#include "cpu/symbols.h"
+#include "cpu/common/symbols.h"
 
-#include "cpu/bits.h"
-#include "cpu/vector.h"
+#include "cpu/common/bits.h"
+#include "cpu/common/vector.h"
 
 static void measure_narrow(csz_tile_work *w, csz_tile_statistics *s) {
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++) {

@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_DECODE_CHECKSUMS_CUH
 #define CSZ_CUDA_DECODE_CHECKSUMS_CUH
 
-#include "cuda/decode/job.cuh"
+#include "cuda/tables/job.cuh"
 
 /* A group of tiles: what the frame says, and what the tables kernel has found wrong. */
 struct group_expected {

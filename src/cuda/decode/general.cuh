@@ -12,7 +12,7 @@
 
 #include "cuda/common/bits.cuh"
 #include "cuda/decode/checksums.cuh"
-#include "cuda/decode/read/masks.cuh"
+#include "cuda/decode/masks.cuh"
 #include "cuda/decode/read/record.cuh"
 
 enum { GENERAL_THREADS = CSZ_TEAM_THREADS };

@@ -9,7 +9,7 @@
 #ifndef CSZ_CUDA_DECODE_STORE_CUH
 #define CSZ_CUDA_DECODE_STORE_CUH
 
-#include "cuda/decode/read/masks.cuh"
+#include "cuda/decode/masks.cuh"
 
 /* The units of a thread: at each step a warp takes 32 neighbours. */
 enum { UNITS_OF_THREAD = CSZ_TILE_UNITS / GROUP_THREADS };

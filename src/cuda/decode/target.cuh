@@ -7,7 +7,7 @@
 #define CSZ_CUDA_DECODE_TARGET_CUH
 
 #include "cuda/common/value.cuh"
-#include "cuda/decode/job.cuh"
+#include "cuda/tables/job.cuh"
 
 /* The part of a tile that the output holds, in elements from the tile's corner, and the corner's place. */
 template <typename V> struct tile_target {

@@ -5,8 +5,8 @@
 #ifndef CSZ_CUDA_ENCODE_JOB_CUH
 #define CSZ_CUDA_ENCODE_JOB_CUH
 
-#include "cuda/encode/code.cuh"
-#include "cuda/encode/special.cuh"
+#include "cuda/code/symbols.cuh"
+#include "cuda/code/special.cuh"
 #include "cuda/plan/work.cuh"
 
 template <typename V> struct encode_job {

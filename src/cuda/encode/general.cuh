@@ -6,7 +6,7 @@
 #define CSZ_CUDA_GENERAL_CUH
 
 #include "cuda/encode/layout.cuh"
-#include "cuda/encode/runs.cuh"
+#include "cuda/code/runs.cuh"
 
 template <typename V> CSZ_DEVICE void stage_zero(encode_shared<V> &sh, uint32_t from, uint32_t to) {
     for (uint32_t i = from + csz_thread(); i < to; i += CSZ_TILE_THREADS) sh.predict.region[i] = 0;

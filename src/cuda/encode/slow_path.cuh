@@ -7,7 +7,7 @@
 #define CSZ_CUDA_SLOW_PATH_CUH
 
 #include "cuda/encode/exact.cuh"
-#include "cuda/encode/narrow.cuh"
+#include "cuda/code/narrow.cuh"
 
 /* Values in the field, in order, from word 0 of the region on; returns the unit's hash. */
 template <typename V, int RANK>

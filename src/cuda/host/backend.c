@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "core/bound.h"
-#include "cpu/frame.h"
+#include "cpu/plan/field.h"
 #include "cuda/host/state.h"
 
 /* ---- devices and backends ---- */

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "cpu/frame.h"
-
 static const size_t lengths_at = (sizeof(csz_cuda_builtins) + 255) / 256 * 256;
 
 const csz_cuda_builtins *csz_backend_builtins(const csz_cuda_backend *b) { return b->builtins; }

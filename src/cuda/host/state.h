@@ -5,9 +5,9 @@
 #define CSZ_CUDA_STATE_H
 
 #include "cuda/host/backend.h"
-#include "cuda/encode/compress.h"
-#include "cuda/decode/decompress.h"
 #include "cuda/host/transfer.h"
+#include "cuda/plan/compress.h"
+#include "cuda/tables/decompress.h"
 
 /* A buffer on the device that grows and never shrinks. */
 typedef struct csz_device_buffer {

@@ -7,6 +7,7 @@
 #ifndef CSZ_CUDA_QUALITY_H
 #define CSZ_CUDA_QUALITY_H
 
+#include "csz_analyze.h"
 #include "csz_cuda.h"
 
 #include "core/quality.h"

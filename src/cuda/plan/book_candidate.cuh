@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_BOOK_CANDIDATE_CUH
 #define CSZ_CUDA_BOOK_CANDIDATE_CUH
 
-#include "cuda/encode/code.cuh"
+#include "cuda/code/packets.cuh"
 #include "cuda/plan/tree.cuh"
 #include "cuda/plan/work.cuh"
 

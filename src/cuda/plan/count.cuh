@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_COUNT_CUH
 #define CSZ_CUDA_COUNT_CUH
 
-#include "cuda/encode/runs.cuh"
+#include "cuda/code/runs.cuh"
 #include "cuda/predict/codes.cuh"
 #include "select/books.h"
 

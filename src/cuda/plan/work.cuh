@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_WORK_CUH
 #define CSZ_CUDA_WORK_CUH
 
-#include "cuda/encode/compress.h"
+#include "cuda/plan/compress.h"
 #include "cuda/predict/lattices.h"
 #include "cuda/predict/lorenzo.cuh"
 #include "select/predictor.h"

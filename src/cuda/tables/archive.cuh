@@ -177,18 +177,29 @@ CSZ_DEVICE csz_frame_box frame_box_of(const job_frame *frame) {
  * The frame's place by the footer, whose entry says nbytes, and its header.  Every thread returns the same.
  * lead: as archive_open left it; a frame that is not the first replaces it by its own first words.
  */
+template <bool PACKED>
 static __device__ frame_parts frame_locate(const decode_call *call, const archive_view *v,
                                            const job_frame *frame, uint64_t nbytes,
                                            unsigned long long *shared, uint32_t *lead) {
     frame_parts f = {};
     if (!frame_find(&f, v, frame, nbytes, shared, lead)) return f;
     const csz_frame_box box = frame_box_of(frame);
-    const uint64_t limit = csz_frame_limit(&call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32);
-    f.books_nbytes = f.head[4];
-    if (csz_words_u64(f.head) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
-        !csz_frame_header_holds(nbytes, csz_words_u64(f.head + 2), f.books_nbytes, box.ntiles, limit, 0))
+    csz_frame_view view;
+    if (!csz_frame_view_read(&view, f.head, &call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32, PACKED,
+                             0) ||
+        view.nbytes_stored != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */)
         return f;
-    const csz_frame_layout layout = csz_frame_layout_of(box.ntiles, f.books_nbytes);
+    csz_frame_layout layout = view.layout;
+    f.books_nbytes = view.books_nbytes;
+    if (PACKED) {
+        f.ntiles = view.ntiles;
+        f.is_pyramid = (uint32_t)view.is_pyramid;
+        f.tuning = (uint32_t)view.tuning;
+        f.payload_nwords = f.head[CSZ_FRAME_HEADER_NBYTES / 4];
+        layout = csz_frame_layout_packed(f.ntiles, f.books_nbytes, f.payload_nwords);
+        if (layout.end > nbytes) return f;
+        f.widths_word = (uint32_t)(layout.widths / 4);
+    }
     f.ngroups = layout.ngroups;
     f.index_word = (uint32_t)(layout.index / 4);
     f.sizes_word = (uint32_t)(layout.sizes / 4);

@@ -11,7 +11,7 @@
 #ifndef CSZ_CUDA_TABLES_BOOKS_CUH
 #define CSZ_CUDA_TABLES_BOOKS_CUH
 
-#include "cuda/decode/job.cuh"
+#include "cuda/tables/job.cuh"
 
 enum { THREADS = 512, WARPS = THREADS / 32, TOKENS_MAX = 4 * CSZ_NARROW_N + 3 * 256 + 2 * CSZ_WIDE_N + 128 };
 

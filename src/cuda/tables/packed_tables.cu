@@ -10,41 +10,6 @@
 /* Blocks that share a frame: those of books, then one for the index and one for checksums. */
 enum { PACKED_PARTS = TABLE_PARTS_BOOKS + 2, PACKED_PART_INDEX = TABLE_PARTS_BOOKS };
 
-/* The frame's place and its header, as frame_locate does for other archives. */
-static __device__ frame_parts packed_locate(const decode_call *call, const archive_view *v,
-                                            const job_frame *frame, uint64_t nbytes,
-                                            unsigned long long *shared, uint32_t *lead) {
-    frame_parts f = {};
-    if (!frame_find(&f, v, frame, nbytes, shared, lead)) return f;
-    const csz_frame_box box = frame_box_of(frame);
-    const uint64_t limit =
-        csz_frame_limit(&call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32) + CSZ_PACKED_NBYTES;
-    f.books_nbytes = f.head[4] & 0xFFFF;
-    f.is_pyramid = f.head[4] >> 16 & 255;
-    f.tuning = f.head[4] >> 24;
-    f.ntiles = box.ntiles;
-    if (csz_words_u64(f.head) != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */ ||
-        f.is_pyramid > 1 || f.tuning >= (f.is_pyramid ? (uint32_t)CSZ_TUNINGS_N : 1u) ||
-        !csz_frame_header_holds(nbytes, csz_words_u64(f.head + 2), f.books_nbytes, 0, limit, 0))
-        return f;
-    if (f.is_pyramid) {
-        csz_pyramid shape;
-        csz_frame_pyramid(&shape, &call->geometry, &box);
-        f.ntiles = shape.ntiles;
-    }
-    if (csz_frame_layout_packed(f.ntiles, f.books_nbytes, 0).end > nbytes) return f;
-    f.payload_nwords = f.head[CSZ_FRAME_HEADER_NBYTES / 4];
-    const csz_frame_layout layout = csz_frame_layout_packed(f.ntiles, f.books_nbytes, f.payload_nwords);
-    if (layout.end > nbytes) return f;
-    f.ngroups = layout.ngroups;
-    f.payload_word = (uint32_t)(layout.payload / 4);
-    f.index_word = (uint32_t)(layout.index / 4);
-    f.widths_word = (uint32_t)(layout.widths / 4);
-    f.sizes_word = (uint32_t)(layout.sizes / 4);
-    f.sound = 1;
-    return f;
-}
-
 CSZ_DEVICE uint32_t group_ntiles(const frame_parts *f, uint32_t group) {
     return min(f->ntiles - group * CSZ_INDEX_GROUP, (uint32_t)CSZ_INDEX_GROUP);
 }
@@ -203,7 +168,7 @@ static __global__ void __launch_bounds__(THREADS)
     frame_parts f = {};
     uint32_t faults = view.faults;
     if (!faults) {
-        f = packed_locate(&call, &view, &frame, entry, sums, lead);
+        f = frame_locate<true>(&call, &view, &frame, entry, sums, lead);
         /* the last frame ends where the footer begins */
         if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != view.footer_word)
             f.sound = 0;

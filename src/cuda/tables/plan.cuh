@@ -7,7 +7,7 @@
 #ifndef CSZ_CUDA_TABLES_PLAN_CUH
 #define CSZ_CUDA_TABLES_PLAN_CUH
 
-#include "cuda/decode/job.cuh"
+#include "cuda/tables/job.cuh"
 
 /*
  * How a block of the decode kernel divides its shared memory.  Stages must hold most records: others are

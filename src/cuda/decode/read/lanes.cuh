@@ -12,7 +12,7 @@
 
 #include "cuda/common/bits.cuh"
 #include "cuda/common/codes.cuh"
-#include "cuda/decode/job.cuh"
+#include "cuda/tables/job.cuh"
 
 /*
  * The longest lane: 4 units of escapes with 13 raw bits each.  Readers stay within this many words of a

@@ -8,9 +8,9 @@
 #define CSZ_CUDA_ENCODE_PACKED_RECORD_CUH
 
 #include "cuda/encode/exact.cuh"
-#include "cuda/encode/narrow.cuh"
+#include "cuda/code/narrow.cuh"
 #include "cuda/encode/packed/quantize.cuh"
-#include "cuda/encode/runs.cuh"
+#include "cuda/code/runs.cuh"
 
 /*
  * Words, and records, that wait for their places at most while the block codes its next tiles; and of these

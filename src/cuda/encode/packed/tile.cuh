@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_ENCODE_PACKED_TILE_CUH
 #define CSZ_CUDA_ENCODE_PACKED_TILE_CUH
 
-#include "cuda/encode/special.cuh"
+#include "cuda/code/special.cuh"
 #include "cuda/plan/work.cuh"
 #include "cuda/predict/pyramid_fast.cuh"
 

@@ -7,7 +7,7 @@
 #ifndef CSZ_CPU_SAVED_H
 #define CSZ_CPU_SAVED_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 enum {
     SAVED_TILES = 512, /* at most: what a frame of the default grid samples; coarser lattices come on top */

@@ -3,7 +3,7 @@
 #ifndef CSZ_CPU_EXACT_H
 #define CSZ_CPU_EXACT_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 /* value[] -> record[] and value_hash; returns its size in words, 0 for a tile of +0.0. */
 uint32_t csz_tile_exact_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);

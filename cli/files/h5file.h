@@ -7,7 +7,9 @@
 #ifndef CLI_H5FILE_H
 #define CLI_H5FILE_H
 
+#include "csz_frames.h"
 #include "terminal/args.h"
+#include "files/field.h"
 #include "files/output.h"
 
 /*

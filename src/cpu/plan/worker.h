@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scratch.h: what the threads of a call work in, and the clock of its stages. */
-#ifndef CSZ_CPU_SCRATCH_H
-#define CSZ_CPU_SCRATCH_H
+/* worker.h: what the threads of a call work in, and the clock of its stages. */
+#ifndef CSZ_CPU_WORKER_H
+#define CSZ_CPU_WORKER_H
 
-#include "cpu/frame.h"
-#include "cpu/saved.h"
+#include "cpu/plan/saved.h"
+#include "cpu/plan/scratch.h"
 #include "cpu/pyramid/predict_pyramid.h"
 
 enum {

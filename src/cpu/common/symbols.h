@@ -6,7 +6,7 @@
 #ifndef CSZ_CPU_SYMBOLS_H
 #define CSZ_CPU_SYMBOLS_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 /* The tile's mode, before its record is compared with raw values. */
 static inline int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *plan) {

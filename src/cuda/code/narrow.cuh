@@ -6,7 +6,7 @@
 #ifndef CSZ_CUDA_NARROW_CUH
 #define CSZ_CUDA_NARROW_CUH
 
-#include "cuda/encode/code.cuh"
+#include "cuda/code/symbols.cuh"
 
 /*
  * Code words of a unit in mode M, Q, P or S.  One layout for all modes, so that the code after the look-ups

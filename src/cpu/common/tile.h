@@ -14,7 +14,7 @@
 #include "core/hash.h"
 #include "core/pointwise.h"
 #include "core/quantum.h"
-#include "cpu/vector.h"
+#include "cpu/common/vector.h"
 #include "select/books.h"
 
 enum {

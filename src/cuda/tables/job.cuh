@@ -16,7 +16,7 @@
 #include "core/hash.h"
 #include "core/pointwise.h"
 #include "core/quantum.h"
-#include "cuda/decode/decompress.h"
+#include "cuda/tables/decompress.h"
 #include "cuda/predict/lattices.h"
 #include "format/header.h"
 

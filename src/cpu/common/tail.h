@@ -3,7 +3,7 @@
 #ifndef CSZ_CPU_TAIL_H
 #define CSZ_CPU_TAIL_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 typedef struct csz_cursor {
     const uint8_t *record;

@@ -8,7 +8,7 @@
 #ifndef CSZ_CUDA_RUNS_CUH
 #define CSZ_CUDA_RUNS_CUH
 
-#include "cuda/encode/code.cuh"
+#include "cuda/code/symbols.cuh"
 #include "cuda/predict/tile.cuh"
 
 template <typename D> struct csz_raw_of { typedef uint32_t type; };

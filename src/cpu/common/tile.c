@@ -3,9 +3,9 @@
  * tile.c: what is made ready before the loops over a tile (cpu/tile) run: weights of its checksum, the part
  * of it in the field, and the tables of codes.
  */
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
-#include "cpu/bits.h"
+#include "cpu/common/bits.h"
 
 void csz_tile_work_init(csz_tile_work *w, int rank) {
     /* a weight is a product of what its unit says and what its place in the unit says */

@@ -7,7 +7,7 @@
 #ifndef CSZ_CPU_TILE_LANES_H
 #define CSZ_CPU_TILE_LANES_H
 
-#include "cpu/tile.h"
+#include "cpu/common/tile.h"
 
 enum { CSZ_LANES_AT_ONCE = 4 };
 

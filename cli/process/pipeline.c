@@ -4,7 +4,7 @@
  * result, so the earliest unfinished jobs always have one and the writer, who goes in order, is never left
  * waiting for a buffer that it holds itself.
  */
-#include "common/pipeline.h"
+#include "process/pipeline.h"
 
 #include "terminal/message.h"
 

@@ -3,9 +3,9 @@
  * inputs.c: lists of files.  A folder is walked in order of names, so that a list does not depend on the file
  * system; symbolic links in it are left out, as gzip and xz do.
  */
-#include "files/inputs.h"
+#include "common/inputs.h"
 
-#include "hdf5/h5file.h"
+#include "files/h5file.h"
 #include "terminal/message.h"
 
 #include <dirent.h>

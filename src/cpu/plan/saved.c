@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* saved.c: sampled tiles from the first pass over a frame to the second. */
-#include "cpu/saved.h"
+#include "cpu/plan/saved.h"
 
-#include "cpu/symbols.h"
-#include "cpu/tail.h"
+#include "cpu/common/symbols.h"
+#include "cpu/common/tail.h"
 
 void csz_tile_save(csz_saved_tile *saved, csz_tile_work *w, const csz_tile_plan *plan,
                    const csz_tile_box *box) {
