@@ -46,8 +46,22 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
  * Nothing is restored yet.  Where the coarser lattice has codes, its error is that of rounding; where its
  * values are predicted, its error changes slowly, and the values themselves predict the finer lattice as
  * restored ones would.  So a value is rounded unless the two beside it in its row predict it to an eighth of
- * the bound.
+ * the bound.  Without branches, so that the loops over rows vectorise.
  */
+#define CSZ_DEFINE_CHOICE_VALUE(FLOAT, BITS, NAME)                                                           \
+    /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
+    CSZ_FN FLOAT csz_choice_value_##NAME(FLOAT v, FLOAT a, FLOAT b, FLOAT grid, FLOAT inverse) {             \
+        const FLOAT q = v * inverse, half = (FLOAT)0.5, miss = v - (a + b) * half;                           \
+        const BITS rounds = ((BITS)0 - (BITS)(csz_size_##NAME(q) < 4194304)) &                               \
+                            ((BITS)(csz_size_##NAME(miss) < grid * (FLOAT)0.0625) - 1),                      \
+                   of_q = csz_bits_##NAME(q) & rounds,                                                       \
+                   of_half = csz_bits_##NAME(half) | (of_q & (BITS)1 << (sizeof(BITS) * 8 - 1));             \
+        const FLOAT rounded = (FLOAT)(int32_t)(csz_##NAME##_bits(of_q) + csz_##NAME##_bits(of_half)) * grid; \
+        return csz_##NAME##_bits((csz_bits_##NAME(rounded) & rounds) | (csz_bits_##NAME(v) & ~rounds));      \
+    }
+CSZ_DEFINE_CHOICE_VALUE(float, uint32_t, f32)
+CSZ_DEFINE_CHOICE_VALUE(double, uint64_t, f64)
+
 /*
  * Larger values are taken for missing ones: from 2^60 on and 2^51 bounds off 0; none that may overflow. grid:
  * twice the bound; most: 2^120 (f32) or 2^1000.
@@ -56,18 +70,6 @@ CSZ_FN double csz_choice_largest(double grid, double most) {
     const double far = grid * 0x1p52 > 0x1p60 ? grid * 0x1p52 : 0x1p60;
     return far < most ? far : most;
 }
-
-#define CSZ_DEFINE_CHOICE_VALUE(FLOAT, NAME)                                                                 \
-    /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
-    CSZ_FN FLOAT csz_choice_value_##NAME(FLOAT v, FLOAT a, FLOAT b, FLOAT grid, FLOAT inverse) {             \
-        const FLOAT q = v * inverse, most = 4194304, half = (FLOAT)0.5, miss = v - (a + b) * half;           \
-        const int rounds = (q < most) & (q > -most), is_near = csz_size_##NAME(miss) < grid * (FLOAT)0.0625; \
-        const FLOAT safe = rounds ? q : 0,                                                                   \
-                    rounded = (FLOAT)(int32_t)(safe + (safe < 0 ? -half : half)) * grid;                     \
-        return (rounds & !is_near) ? rounded : v;                                                            \
-    }
-CSZ_DEFINE_CHOICE_VALUE(float, f32)
-CSZ_DEFINE_CHOICE_VALUE(double, f64)
 
 /* ---- costs, in bits/512 ---- */
 
