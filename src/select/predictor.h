@@ -26,7 +26,7 @@ enum {
     CSZ_CHOICE_N = 3
 };
 
-/* How many tiles of lattice 0 are sampled, each with the tile of lattice 1 that it lies in. */
+/* How many tiles of lattice 0 are sampled, every third with the tile of lattice 1 that it lies in. */
 CSZ_FN uint32_t csz_choice_count(uint32_t ntiles) {
     uint32_t n = ntiles / CSZ_CHOICE_STRIDE;
     if (n < CSZ_CHOICE_TILES_MIN) n = CSZ_CHOICE_TILES_MIN;
@@ -86,8 +86,9 @@ CSZ_FN uint64_t csz_choice_record(uint32_t n) {
 
 /*
  * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by
- * interpolation, and how many values they have.  [0]: every third sample, which come first; [1]: the others.
- * Where lattice 1 is the coarsest, it is one tile, which Lorenzo predicts, in [0].
+ * interpolation, and how many values they have.  [0]: every third sample, which come first; [1]: the others,
+ * whose tiles of lattice 1 are left out.  Where lattice 1 is the coarsest, it is one tile, which Lorenzo
+ * predicts.
  */
 typedef struct csz_choice {
     uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
@@ -124,32 +125,33 @@ CSZ_FN uint64_t csz_choice_lorenzo(const csz_choice *c, const csz_pyramid *shape
 }
 
 /*
- * The same of a pyramid.  From lattice to lattice above 1 a value takes as much more as it takes more in
- * lattice 1 than in lattice 0: nothing in noise, bits in smooth fields.
+ * The same of a pyramid.  A value of lattice 1 takes no less than one of lattice 0, also where none was
+ * sampled; from there on it takes as much more from lattice to lattice: nothing in noise, bits in smooth
+ * fields.
  */
 CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int way, int is_first) {
-    uint64_t whole = 0, each[CSZ_CHOICE_LEVELS];
-    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
-        const uint64_t cost = c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way]),
-                       n = c->n[0][l] + (is_first ? 0 : c->n[1][l]);
-        whole += csz_choice_scale(cost, n, csz_choice_values_of(shape, l));
-        each[l] = csz_choice_scale(cost, n, 1);
-    }
+    uint64_t whole = 0, each[CSZ_CHOICE_LEVELS]; /* bits/512/256 of a value */
+    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+        each[l] = csz_choice_scale(c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way]),
+                                   c->n[0][l] + (is_first ? 0 : c->n[1][l]), 256);
     const uint64_t more = each[1] > each[0] ? each[1] - each[0] : 0;
-    for (int l = CSZ_CHOICE_LEVELS; l < shape->nlevels; l++)
-        whole += (each[1] + (uint64_t)(l - 1) * more) * csz_choice_values_of(shape, l);
-    return whole;
+    for (int l = 0; l < shape->nlevels; l++)
+        whole += (each[0] + (uint64_t)l * more) * csz_choice_values_of(shape, l);
+    return whole / 256;
 }
 
 /*
- * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled.  Where it
- * takes less than a sixteenth of a bit a value, a few tiles are too little to say so.
+ * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled: by a seventh,
+ * or by an eighth of a bit a value, which is more than linear interpolation gains on noise; in the first
+ * part by a sixteenth, too.  Where Lorenzo takes less than a sixteenth of a bit a value, a few tiles are
+ * too little to say so.
  */
 CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
     if (csz_choice_sampled(shape, is_first) < CSZ_CHOICE_TILES_FEW) return 0;
-    const uint64_t lorenzo = csz_choice_lorenzo(c, shape, is_first);
-    return csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_first) / 8 > lorenzo / 7 &&
-           lorenzo > 32 * csz_choice_values_of(shape, 0);
+    const uint64_t n = csz_choice_values_of(shape, 0), lorenzo = csz_choice_lorenzo(c, shape, is_first),
+                   pyramid = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_first);
+    return (pyramid / 8 > lorenzo / 7 && lorenzo > 32 * n) ||
+           (pyramid > lorenzo + 64 * n && (!is_first || pyramid > lorenzo + lorenzo / 16));
 }
 
 /* Whether linear interpolation may still win after the first part of the sample. */
@@ -177,7 +179,8 @@ CSZ_FN int csz_choice_is_pyramid(const csz_choice *c, const csz_pyramid *shape, 
 
 /*
  * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it: always at a bound of 0, which leaves
- * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0.
+ * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0;
+ * where bits are few, most of them lie in few tiles, so a small gain there may be none elsewhere.
  * Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits: there, rounding of
  * the coarser lattice is not what predictions miss.
  */
@@ -187,22 +190,22 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
     const int is_settled = csz_choice_is_pyramid(c, shape, may_be_lorenzo);
     const uint64_t cubic = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_settled),
                    linear = csz_choice_whole(c, shape, CSZ_CHOICE_LINEAR, is_settled),
-                   first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
+                   even = csz_choice_even_cost(shape), first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
                    first_across = c->pyramid[0][0][CSZ_CHOICE_ACROSS];
     uint64_t cost = cubic;
     int tuning = 0;
     for (int is_first = 1; may_be_lorenzo && is_first >= is_settled; is_first--)
         if (csz_choice_is_lorenzo(c, shape, is_first)) return -1;
-    if (csz_choice_is_open(c, shape) && linear < cubic) {
+    if (csz_choice_is_open(c, shape) && linear < cubic - cubic / 64) {
         tuning |= CSZ_TUNING_LINEAR;
         cost = linear;
     }
-    if (rank == 3 && first_across < first_cubic - first_cubic / 200) {
+    if (rank == 3 && first_across < first_cubic - first_cubic / (cost > even ? 200 : 32)) {
         tuning |= CSZ_TUNING_ACROSS;
         cost -= cost / 1024 * ((first_cubic - first_across) / (first_cubic / 1024 + 1));
     }
     if (may_be_lorenzo && cost >= csz_choice_lorenzo(c, shape, is_settled)) return -1;
-    return cost > csz_choice_even_cost(shape) ? tuning | CSZ_TUNING_EVEN : tuning;
+    return cost > even ? tuning | CSZ_TUNING_EVEN : tuning;
 }
 
 /*

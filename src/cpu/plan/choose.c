@@ -144,13 +144,13 @@ static void choose_body(void *arg, int rank) {
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
 
-/* Samples of one part; levels, ways: a bit for each. */
+/* Samples of one part, the second of which has none of lattice 1; levels, ways: a bit for each. */
 static void sample_ways(choose_job *job, csz_choice *choice, int part, int levels, int ways, int nthreads) {
     job->part = part;
     job->ways = ways;
     for (job->level = 0; job->level < CSZ_CHOICE_LEVELS;
          job->level++) { /* tiles of a level have much in common */
-        if (!(levels >> job->level & 1)) continue;
+        if (!(levels >> job->level & 1) || (part && job->level)) continue;
         atomic_store(&job->next, 0);
         csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
     }
