@@ -142,16 +142,17 @@ CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, 
 
 /*
  * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled: by a seventh,
- * or by an eighth of a bit a value, which is more than linear interpolation gains on noise; in the first
- * part by a sixteenth, too.  Where Lorenzo takes less than a sixteenth of a bit a value, a few tiles are
- * too little to say so.
+ * or by an eighth of a bit a value, which is more than linear interpolation gains on noise.  Six tiles of the
+ * first part may be wrong by a sixteenth, more tiles by less.  Where Lorenzo takes less than a sixteenth of a
+ * bit a value, a few tiles are too little to say so.
  */
 CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
-    if (csz_choice_sampled(shape, is_first) < CSZ_CHOICE_TILES_FEW) return 0;
+    const uint32_t nsamples = csz_choice_sampled(shape, is_first);
+    if (nsamples < CSZ_CHOICE_TILES_FEW) return 0;
     const uint64_t n = csz_choice_values_of(shape, 0), lorenzo = csz_choice_lorenzo(c, shape, is_first),
                    pyramid = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_first);
     return (pyramid / 8 > lorenzo / 7 && lorenzo > 32 * n) ||
-           (pyramid > lorenzo + 64 * n && (!is_first || pyramid > lorenzo + lorenzo / 16));
+           (pyramid > lorenzo + 64 * n && (!is_first || pyramid > lorenzo + lorenzo / (10 + nsamples)));
 }
 
 /* Whether linear interpolation may still win after the first part of the sample. */
