@@ -152,7 +152,7 @@ static void sample_ways(choose_job *job, csz_choice *choice, int part, int level
          job->level++) { /* tiles of a level have much in common */
         if (!(levels >> job->level & 1) || (part && job->level)) continue;
         atomic_store(&job->next, 0);
-        csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
+        csz_team_run(&job->scratch->team, csz_threads_for_phase(job->nsamples, nthreads), choose_body, job);
     }
     choice->lorenzo[part] = atomic_load(&job->lorenzo[part]);
     for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
