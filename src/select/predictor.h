@@ -26,7 +26,7 @@ enum {
     CSZ_CHOICE_N = 3
 };
 
-/* How many tiles of lattice 0 are sampled, every third with the tile of lattice 1 that it lies in. */
+/* How many tiles of lattice 0 are sampled. */
 CSZ_FN uint32_t csz_choice_count(uint32_t ntiles) {
     uint32_t n = ntiles / CSZ_CHOICE_STRIDE;
     if (n < CSZ_CHOICE_TILES_MIN) n = CSZ_CHOICE_TILES_MIN;
@@ -38,6 +38,18 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
     const uint32_t first = (uint32_t)((uint64_t)sample * ntiles / nsamples),
                    end = (uint32_t)((uint64_t)(sample + 1) * ntiles / nsamples);
     return first + csz_mix(sample) % (end - first);
+}
+
+/* Every third sample is of the first part. */
+CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
+
+/* Whether the first part may settle the choice alone. */
+CSZ_FN int csz_choice_settles(uint32_t nsamples) { return (nsamples + 2) / 3 >= CSZ_CHOICE_TILES_FEW; }
+
+/* Whether a sample counts with the tile of lattice 1 that it lies in, too: those of the first part do, or all
+ * where they are few. */
+CSZ_FN int csz_choice_has_coarser(uint32_t sample, uint32_t nsamples) {
+    return !csz_choice_part(sample) || !csz_choice_settles(nsamples);
 }
 
 /*
@@ -86,15 +98,12 @@ CSZ_FN uint64_t csz_choice_record(uint32_t n) {
 
 /*
  * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by
- * interpolation, and how many values they have.  [0]: every third sample, which come first; [1]: the others,
- * whose tiles of lattice 1 are left out.  Where lattice 1 is the coarsest, it is one tile, which Lorenzo
- * predicts.
+ * interpolation, and how many values they have.  [0]: the first part; [1]: the other samples.
+ * Where lattice 1 is the coarsest, it is one tile, which Lorenzo predicts, in [0].
  */
 typedef struct csz_choice {
     uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
 } csz_choice;
-
-CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
 
 /* The tuning of a way to interpolate, with coarser lattices' bounds tightened. */
 CSZ_FN int csz_choice_tuning(int way) {
@@ -124,33 +133,46 @@ CSZ_FN uint64_t csz_choice_lorenzo(const csz_choice *c, const csz_pyramid *shape
                             c->n[0][0] + (is_first ? 0 : c->n[1][0]), csz_choice_values_of(shape, 0));
 }
 
-/*
- * The same of a pyramid.  A value of lattice 1 takes no less than one of lattice 0, also where none was
- * sampled; from there on it takes as much more from lattice to lattice: nothing in noise, bits in smooth
- * fields.
- */
-CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int way, int is_first) {
-    uint64_t whole = 0, each[CSZ_CHOICE_LEVELS]; /* bits/512/256 of a value */
+/* What a value of each sampled lattice takes, in bits/512/256. */
+CSZ_FN void csz_choice_each(uint64_t *each, const csz_choice *c, int way, int is_first) {
     for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
         each[l] = csz_choice_scale(c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way]),
                                    c->n[0][l] + (is_first ? 0 : c->n[1][l]), 256);
+}
+
+/*
+ * What a pyramid takes for the frame.  From lattice to lattice above 1 a value takes as much more as it takes
+ * more in lattice 1 than in lattice 0: nothing in noise, bits in smooth fields.
+ */
+CSZ_FN uint64_t csz_choice_pyramid(const uint64_t *each, const csz_pyramid *shape) {
     const uint64_t more = each[1] > each[0] ? each[1] - each[0] : 0;
-    for (int l = 0; l < shape->nlevels; l++)
-        whole += (each[0] + (uint64_t)l * more) * csz_choice_values_of(shape, l);
+    uint64_t whole = each[0] * csz_choice_values_of(shape, 0);
+    for (int l = 1; l < shape->nlevels; l++)
+        whole += (each[1] + (uint64_t)(l - 1) * more) * csz_choice_values_of(shape, l);
     return whole / 256;
+}
+
+CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int way, int is_first) {
+    uint64_t each[CSZ_CHOICE_LEVELS];
+    csz_choice_each(each, c, way, is_first);
+    return csz_choice_pyramid(each, shape);
 }
 
 /*
  * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled: by a seventh,
  * or by an eighth of a bit a value, which is more than linear interpolation gains on noise.  Six tiles of the
  * first part may be wrong by a sixteenth, more tiles by less.  Where Lorenzo takes less than a sixteenth of a
- * bit a value, a few tiles are too little to say so.
+ * bit a value, a few tiles are too little to say so.  Lattice 0 alone may tell: a value of lattice 1 is taken
+ * for as much, or more where it was sampled.
  */
 CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
     const uint32_t nsamples = csz_choice_sampled(shape, is_first);
     if (nsamples < CSZ_CHOICE_TILES_FEW) return 0;
+    uint64_t each[CSZ_CHOICE_LEVELS];
+    csz_choice_each(each, c, CSZ_CHOICE_CUBIC, is_first);
+    if (each[1] < each[0]) each[1] = each[0];
     const uint64_t n = csz_choice_values_of(shape, 0), lorenzo = csz_choice_lorenzo(c, shape, is_first),
-                   pyramid = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_first);
+                   pyramid = csz_choice_pyramid(each, shape);
     return (pyramid / 8 > lorenzo / 7 && lorenzo > 32 * n) ||
            (pyramid > lorenzo + 64 * n && (!is_first || pyramid > lorenzo + lorenzo / (10 + nsamples)));
 }

@@ -223,9 +223,9 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
             const bool is_coarsest = level + 1 == shape.nlevels;
             if (is_lorenzo    ? !work.packed.may_be_lorenzo
                 : is_coarsest ? s > 0 || way > 0
-                              : part && (level || way == CSZ_CHOICE_ACROSS))
+                : level       ? !csz_choice_has_coarser(s, nsamples)
+                              : way == CSZ_CHOICE_ACROSS && !(RANK == 3 && part == 0))
                 continue;
-            if (way == CSZ_CHOICE_ACROSS && RANK != 3) continue;
             if (made != level)
                 patch_make<V, Z>(sh, job, patch, level, at[0] >> level, at[1] >> level, at[2] >> level);
             made = level;
