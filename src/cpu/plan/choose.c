@@ -150,8 +150,7 @@ static void sample_ways(choose_job *job, csz_choice *choice, int part, int level
     job->ways = ways;
     for (job->level = 0; job->level < CSZ_CHOICE_LEVELS;
          job->level++) { /* tiles of a level have much in common */
-        if (!(levels >> job->level & 1) ||
-            (job->level && !csz_choice_has_coarser((uint32_t)part, job->nsamples)))
+        if (!(levels >> job->level & 1) || (job->level && !csz_choice_has_coarser(part, job->nsamples)))
             continue;
         atomic_store(&job->next, 0);
         csz_team_run(&job->scratch->team, csz_threads_for_phase(job->nsamples, nthreads), choose_body, job);
