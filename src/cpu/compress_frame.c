@@ -336,7 +336,7 @@ static csz_status make_levels(compress_job *job, const csz_pyramid *shape, int t
     }
     for (job->level = shape->nlevels - 1; job->level > 0; job->level--) {
         atomic_store(&job->next, 0);
-        csz_team_run(&s->team, csz_threads_for(s->levels->level[job->level].box.ntiles, nthreads),
+        csz_team_run(&s->team, csz_threads_for_phase(s->levels->level[job->level].box.ntiles, nthreads),
                      restore_body, job);
     }
     return CSZ_OK;

@@ -233,7 +233,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     for (; job.now >= job.decoded && !atomic_load(&job.damaged); job.now--) {
         atomic_store(&job.next, 0);
         const uint32_t ntiles = job.levels ? job.levels->level[job.now].box.ntiles : job.box.ntiles;
-        csz_team_run(&s->team, csz_threads_for(ntiles, nthreads), decompress_body, &job);
+        csz_team_run(&s->team, csz_threads_for_phase(ntiles, nthreads), decompress_body, &job);
     }
     csz_scratch_gather_stages(s, nthreads);
     if (atomic_load(&job.damaged)) return CSZ_ERROR_CORRUPT;

@@ -26,7 +26,7 @@ enum {
     CSZ_CHOICE_N = 3
 };
 
-/* How many tiles of lattice 0 are sampled, each with the tile of lattice 1 that it lies in. */
+/* How many tiles of lattice 0 are sampled. */
 CSZ_FN uint32_t csz_choice_count(uint32_t ntiles) {
     uint32_t n = ntiles / CSZ_CHOICE_STRIDE;
     if (n < CSZ_CHOICE_TILES_MIN) n = CSZ_CHOICE_TILES_MIN;
@@ -40,14 +40,40 @@ CSZ_FN uint32_t csz_choice_tile(uint32_t sample, uint32_t nsamples, uint32_t nti
     return first + csz_mix(sample) % (end - first);
 }
 
+/* Every third sample is of the first part. */
+CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
+
+/* Whether the first part may settle the choice alone. */
+CSZ_FN int csz_choice_settles(uint32_t nsamples) { return (nsamples + 2) / 3 >= CSZ_CHOICE_TILES_FEW; }
+
+/* Whether samples of a part count with the tiles of lattice 1 that they lie in, too: those of the first part
+ * do, or all where they are few. */
+CSZ_FN int csz_choice_has_coarser(int part, uint32_t nsamples) {
+    return part == 0 || !csz_choice_settles(nsamples);
+}
+
 /*
  * ---- the coarser lattice of a sampled tile ----
  *
  * Nothing is restored yet.  Where the coarser lattice has codes, its error is that of rounding; where its
  * values are predicted, its error changes slowly, and the values themselves predict the finer lattice as
  * restored ones would.  So a value is rounded unless the two beside it in its row predict it to an eighth of
- * the bound.
+ * the bound.  Without branches, so that the loops over rows vectorise.
  */
+#define CSZ_DEFINE_CHOICE_VALUE(FLOAT, BITS, NAME)                                                           \
+    /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
+    CSZ_FN FLOAT csz_choice_value_##NAME(FLOAT v, FLOAT a, FLOAT b, FLOAT grid, FLOAT inverse) {             \
+        const FLOAT q = v * inverse, half = (FLOAT)0.5, miss = v - (a + b) * half;                           \
+        const BITS rounds = ((BITS)0 - (BITS)(csz_size_##NAME(q) < 4194304)) &                               \
+                            ((BITS)(csz_size_##NAME(miss) < grid * (FLOAT)0.0625) - 1),                      \
+                   of_q = csz_bits_##NAME(q) & rounds,                                                       \
+                   of_half = csz_bits_##NAME(half) | (of_q & (BITS)1 << (sizeof(BITS) * 8 - 1));             \
+        const FLOAT rounded = (FLOAT)(int32_t)(csz_##NAME##_bits(of_q) + csz_##NAME##_bits(of_half)) * grid; \
+        return csz_##NAME##_bits((csz_bits_##NAME(rounded) & rounds) | (csz_bits_##NAME(v) & ~rounds));      \
+    }
+CSZ_DEFINE_CHOICE_VALUE(float, uint32_t, f32)
+CSZ_DEFINE_CHOICE_VALUE(double, uint64_t, f64)
+
 /*
  * Larger values are taken for missing ones: from 2^60 on and 2^51 bounds off 0; none that may overflow. grid:
  * twice the bound; most: 2^120 (f32) or 2^1000.
@@ -56,18 +82,6 @@ CSZ_FN double csz_choice_largest(double grid, double most) {
     const double far = grid * 0x1p52 > 0x1p60 ? grid * 0x1p52 : 0x1p60;
     return far < most ? far : most;
 }
-
-#define CSZ_DEFINE_CHOICE_VALUE(FLOAT, NAME)                                                                 \
-    /* grid: twice the bound; inverse: 1 / grid.  a, b: the values beside v. */                              \
-    CSZ_FN FLOAT csz_choice_value_##NAME(FLOAT v, FLOAT a, FLOAT b, FLOAT grid, FLOAT inverse) {             \
-        const FLOAT q = v * inverse, most = 4194304, half = (FLOAT)0.5, miss = v - (a + b) * half;           \
-        const int rounds = (q < most) & (q > -most), is_near = csz_size_##NAME(miss) < grid * (FLOAT)0.0625; \
-        const FLOAT safe = rounds ? q : 0,                                                                   \
-                    rounded = (FLOAT)(int32_t)(safe + (safe < 0 ? -half : half)) * grid;                     \
-        return (rounds & !is_near) ? rounded : v;                                                            \
-    }
-CSZ_DEFINE_CHOICE_VALUE(float, f32)
-CSZ_DEFINE_CHOICE_VALUE(double, f64)
 
 /* ---- costs, in bits/512 ---- */
 
@@ -84,14 +98,12 @@ CSZ_FN uint64_t csz_choice_record(uint32_t n) {
 
 /*
  * What the sampled tiles of a frame take: those of lattice 0 by Lorenzo, those of both lattices by
- * interpolation, and how many values they have.  [0]: every third sample, which come first; [1]: the others.
+ * interpolation, and how many values they have.  [0]: the first part; [1]: the other samples.
  * Where lattice 1 is the coarsest, it is one tile, which Lorenzo predicts, in [0].
  */
 typedef struct csz_choice {
     uint64_t lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
 } csz_choice;
-
-CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
 
 /* The tuning of a way to interpolate, with coarser lattices' bounds tightened. */
 CSZ_FN int csz_choice_tuning(int way) {
@@ -121,33 +133,48 @@ CSZ_FN uint64_t csz_choice_lorenzo(const csz_choice *c, const csz_pyramid *shape
                             c->n[0][0] + (is_first ? 0 : c->n[1][0]), csz_choice_values_of(shape, 0));
 }
 
-/*
- * The same of a pyramid.  From lattice to lattice above 1 a value takes as much more as it takes more in
- * lattice 1 than in lattice 0: nothing in noise, bits in smooth fields.
- */
-CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int way, int is_first) {
-    uint64_t whole = 0, each[CSZ_CHOICE_LEVELS];
-    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
-        const uint64_t cost = c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way]),
-                       n = c->n[0][l] + (is_first ? 0 : c->n[1][l]);
-        whole += csz_choice_scale(cost, n, csz_choice_values_of(shape, l));
-        each[l] = csz_choice_scale(cost, n, 1);
-    }
-    const uint64_t more = each[1] > each[0] ? each[1] - each[0] : 0;
-    for (int l = CSZ_CHOICE_LEVELS; l < shape->nlevels; l++)
-        whole += (each[1] + (uint64_t)(l - 1) * more) * csz_choice_values_of(shape, l);
-    return whole;
+/* What a value of each sampled lattice takes, in bits/512/256. */
+CSZ_FN void csz_choice_each(uint64_t *each, const csz_choice *c, int way, int is_first) {
+    for (int l = 0; l < CSZ_CHOICE_LEVELS; l++)
+        each[l] = csz_choice_scale(c->pyramid[0][l][way] + (is_first ? 0 : c->pyramid[1][l][way]),
+                                   c->n[0][l] + (is_first ? 0 : c->n[1][l]), 256);
 }
 
 /*
- * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled.  Where it
- * takes less than a sixteenth of a bit a value, a few tiles are too little to say so.
+ * What a pyramid takes for the frame.  From lattice to lattice above 1 a value takes as much more as it takes
+ * more in lattice 1 than in lattice 0: nothing in noise, bits in smooth fields.
+ */
+CSZ_FN uint64_t csz_choice_pyramid(const uint64_t *each, const csz_pyramid *shape) {
+    const uint64_t more = each[1] > each[0] ? each[1] - each[0] : 0;
+    uint64_t whole = each[0] * csz_choice_values_of(shape, 0);
+    for (int l = 1; l < shape->nlevels; l++)
+        whole += (each[1] + (uint64_t)(l - 1) * more) * csz_choice_values_of(shape, l);
+    return whole / 256;
+}
+
+CSZ_FN uint64_t csz_choice_whole(const csz_choice *c, const csz_pyramid *shape, int way, int is_first) {
+    uint64_t each[CSZ_CHOICE_LEVELS];
+    csz_choice_each(each, c, way, is_first);
+    return csz_choice_pyramid(each, shape);
+}
+
+/*
+ * Whether Lorenzo is so far ahead of cubic interpolation that nothing else needs to be sampled: by a seventh,
+ * or by an eighth of a bit a value, which is more than linear interpolation gains on noise.  Six tiles of the
+ * first part may be wrong by a sixteenth, more tiles by less.  Where Lorenzo takes less than a sixteenth of a
+ * bit a value, a few tiles are too little to say so.  Lattice 0 alone may tell: a value of lattice 1 is taken
+ * for as much, or more where it was sampled.
  */
 CSZ_FN int csz_choice_is_lorenzo(const csz_choice *c, const csz_pyramid *shape, int is_first) {
-    if (csz_choice_sampled(shape, is_first) < CSZ_CHOICE_TILES_FEW) return 0;
-    const uint64_t lorenzo = csz_choice_lorenzo(c, shape, is_first);
-    return csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_first) / 8 > lorenzo / 7 &&
-           lorenzo > 32 * csz_choice_values_of(shape, 0);
+    const uint32_t nsamples = csz_choice_sampled(shape, is_first);
+    if (nsamples < CSZ_CHOICE_TILES_FEW) return 0;
+    uint64_t each[CSZ_CHOICE_LEVELS];
+    csz_choice_each(each, c, CSZ_CHOICE_CUBIC, is_first);
+    if (each[1] < each[0]) each[1] = each[0];
+    const uint64_t n = csz_choice_values_of(shape, 0), lorenzo = csz_choice_lorenzo(c, shape, is_first),
+                   pyramid = csz_choice_pyramid(each, shape);
+    return (pyramid / 8 > lorenzo / 7 && lorenzo > 32 * n) ||
+           (pyramid > lorenzo + 64 * n && (!is_first || pyramid > lorenzo + lorenzo / (10 + nsamples)));
 }
 
 /* Whether linear interpolation may still win after the first part of the sample. */
@@ -175,7 +202,8 @@ CSZ_FN int csz_choice_is_pyramid(const csz_choice *c, const csz_pyramid *shape, 
 
 /*
  * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it: always at a bound of 0, which leaves
- * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0.
+ * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0;
+ * where bits are few, most of them lie in few tiles, so a small gain there may be none elsewhere.
  * Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits: there, rounding of
  * the coarser lattice is not what predictions miss.
  */
@@ -185,22 +213,22 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
     const int is_settled = csz_choice_is_pyramid(c, shape, may_be_lorenzo);
     const uint64_t cubic = csz_choice_whole(c, shape, CSZ_CHOICE_CUBIC, is_settled),
                    linear = csz_choice_whole(c, shape, CSZ_CHOICE_LINEAR, is_settled),
-                   first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
+                   even = csz_choice_even_cost(shape), first_cubic = c->pyramid[0][0][CSZ_CHOICE_CUBIC],
                    first_across = c->pyramid[0][0][CSZ_CHOICE_ACROSS];
     uint64_t cost = cubic;
     int tuning = 0;
     for (int is_first = 1; may_be_lorenzo && is_first >= is_settled; is_first--)
         if (csz_choice_is_lorenzo(c, shape, is_first)) return -1;
-    if (csz_choice_is_open(c, shape) && linear < cubic) {
+    if (csz_choice_is_open(c, shape) && linear < cubic - cubic / 64) {
         tuning |= CSZ_TUNING_LINEAR;
         cost = linear;
     }
-    if (rank == 3 && first_across < first_cubic - first_cubic / 200) {
+    if (rank == 3 && first_across < first_cubic - first_cubic / (cost > even ? 200 : 32)) {
         tuning |= CSZ_TUNING_ACROSS;
         cost -= cost / 1024 * ((first_cubic - first_across) / (first_cubic / 1024 + 1));
     }
     if (may_be_lorenzo && cost >= csz_choice_lorenzo(c, shape, is_settled)) return -1;
-    return cost > csz_choice_even_cost(shape) ? tuning | CSZ_TUNING_EVEN : tuning;
+    return cost > even ? tuning | CSZ_TUNING_EVEN : tuning;
 }
 
 /*

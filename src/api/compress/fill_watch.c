@@ -36,7 +36,7 @@
 
 /*
  * A value in 1 of 100 elements is seen twice with a chance of 99.95% in the smallest sample.  The largest
- * takes 0.1 to 0.8% of the time of compressing some MB.
+ * takes 1 to 3% of the time of compressing some MB, less of more.
  */
 enum {
     SAMPLE_LEAST = 1024,
@@ -175,7 +175,9 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
         int filled = 0;
         for (; filled < BATCH && i * stride < first + n; i++) {
             const uint64_t place = place_of(i, stride);
-            if (place >= first && place < first + n) at[filled++] = place - first;
+            if (place < first || place >= first + n) continue;
+            at[filled++] = place - first;
+            __builtin_prefetch((const uint8_t *)values + (place - first) * (type == CSZ_F32 ? 4 : 8));
         }
         watch->nmissing += (uint64_t)load_values(x, values, at, filled, type, has_fill ? &fill : NULL);
         watch->n += (uint64_t)filled;

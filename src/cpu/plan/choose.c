@@ -150,9 +150,10 @@ static void sample_ways(choose_job *job, csz_choice *choice, int part, int level
     job->ways = ways;
     for (job->level = 0; job->level < CSZ_CHOICE_LEVELS;
          job->level++) { /* tiles of a level have much in common */
-        if (!(levels >> job->level & 1)) continue;
+        if (!(levels >> job->level & 1) || (job->level && !csz_choice_has_coarser(part, job->nsamples)))
+            continue;
         atomic_store(&job->next, 0);
-        csz_team_run(&job->scratch->team, csz_threads_for(job->nsamples, nthreads), choose_body, job);
+        csz_team_run(&job->scratch->team, csz_threads_for_phase(job->nsamples, nthreads), choose_body, job);
     }
     choice->lorenzo[part] = atomic_load(&job->lorenzo[part]);
     for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
@@ -189,7 +190,7 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, csz_rival *rival, u
     }
     const int both = 3, cubic = 1 << CSZ_CHOICE_CUBIC,
               others = 1 << CSZ_CHOICE_LINEAR | (rank == 3) << CSZ_CHOICE_ACROSS;
-    const int settles = csz_choice_sampled(shape, 1) >= CSZ_CHOICE_TILES_FEW; /* the first part may */
+    const int settles = csz_choice_settles(job.nsamples);
     int is_lorenzo = 0, is_open = 0;
     /* where Lorenzo may be far ahead, that is found out first: lattice 1 only adds to what a pyramid takes */
     for (int level = 0; may_be_lorenzo && !is_lorenzo && level < CSZ_CHOICE_LEVELS; level++) {

@@ -168,9 +168,15 @@ csz_status csz_scratch_index(csz_cpu_scratch *s, uint32_t ntiles, uint32_t ngrou
     return CSZ_OK;
 }
 
-int csz_threads_for(uint32_t ntiles, int nthreads) {
-    uint32_t useful = (ntiles + THREAD_TILES - 1) / THREAD_TILES;
+static int threads_for(uint32_t ntiles, uint32_t each, int nthreads) {
+    const uint32_t useful = (ntiles + each - 1) / each;
     return useful < (uint32_t)nthreads ? (int)useful : nthreads;
+}
+
+int csz_threads_for(uint32_t ntiles, int nthreads) { return threads_for(ntiles, THREAD_TILES, nthreads); }
+
+int csz_threads_for_phase(uint32_t ntiles, int nthreads) {
+    return threads_for(ntiles, PHASE_TILES, nthreads);
 }
 
 double csz_now(void) {

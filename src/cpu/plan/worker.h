@@ -13,7 +13,8 @@ enum {
         CHUNK_TILES * 4 * CSZ_RECORD_MAX_WORDS, /* records of coarse lattices may exceed raw values */
     CHUNKS_EACH =
         4, /* buffers a worker brings: a chunk may wait for those before it while others are coded */
-    THREAD_TILES = 16 /* a thread is worth starting for; fewer would wait for it longer than they take */
+    THREAD_TILES = 16, /* a thread is worth starting for; fewer would wait for it longer than they take */
+    PHASE_TILES = 2    /* a thread that has started is worth calling for: it looks for the next phase */
 };
 
 typedef struct csz_worker {
@@ -38,8 +39,9 @@ csz_status csz_scratch_levels(csz_cpu_scratch *s, int n, uint64_t lattices_nbyte
 /* Room for the sizes of so many tiles and the entries of their groups. */
 csz_status csz_scratch_index(csz_cpu_scratch *s, uint32_t ntiles, uint32_t ngroups);
 
-/* Threads that a frame of so many tiles is worth, of those allowed. */
+/* Threads that a frame of so many tiles is worth, of those allowed; and a phase, of those of its frame. */
 int csz_threads_for(uint32_t ntiles, int nthreads);
+int csz_threads_for_phase(uint32_t ntiles, int nthreads);
 
 /* Seconds of a clock that never goes back. */
 double csz_now(void);

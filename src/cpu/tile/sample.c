@@ -18,7 +18,8 @@
 static void count_pair(uint32_t part[4][CSZ_SYMBOLS_MAX], const int16_t *code) {
     uint8_t symbol[64];
     for (uint32_t i = 0; i < 64; i++) symbol[i] = (uint8_t)csz_narrow_symbol_masked(code[i]);
-    for (uint32_t i = 0; i < 64; i++) part[i & 3][symbol[i]]++;
+    for (uint32_t i = 0; i < 64; i += 4)
+        for (uint32_t k = 0; k < 4; k++) part[k][symbol[i + k]]++;
 }
 
 uint64_t csz_sample_cost(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {

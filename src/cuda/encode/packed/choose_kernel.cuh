@@ -223,6 +223,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
             const bool is_coarsest = level + 1 == shape.nlevels;
             if (is_lorenzo    ? !work.packed.may_be_lorenzo
                 : is_coarsest ? s > 0 || way > 0
+                : level       ? !csz_choice_has_coarser(part, nsamples)
                               : way == CSZ_CHOICE_ACROSS && !(RANK == 3 && part == 0))
                 continue;
             if (made != level)
