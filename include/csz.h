@@ -115,8 +115,8 @@ typedef struct csz_field {
 
 /*
  * What `bound` bounds.  max and min are of the finite values that are not missing.  The last two are targets,
- * for csz_compress alone: the archive has the tightest absolute bound whose size reaches the target, or is
- * exact where that does, see csz_target in csz_frames.h.
+ * for csz_compress alone: it finds the tightest absolute bound whose archive reaches the target, or makes an
+ * exact archive where that reaches it; see csz_target in csz_frames.h.
  */
 typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */
@@ -124,7 +124,7 @@ typedef enum csz_bound_mode {
     CSZ_BOUND_PSNR = 2,   /* 20 log10((max - min) / rmse) >= bound, in dB, guaranteed by the largest error */
     CSZ_BOUND_PWR = 3,    /* |restored - original| <= bound * |original|, or <= floor; bound is below 1.
                              Below 1.4e-6 in f32 and 1.1e-11 in f64 the archive is exact, or with a floor has
-                             that as its absolute bound */
+                             the floor as its absolute bound */
     CSZ_BOUND_EXACT = 4,  /* every value bit for bit; bound is 0 */
     CSZ_BOUND_RATIO = 64, /* bytes of the field over bytes of the archive >= bound */
     CSZ_BOUND_SIZE = 65   /* bytes of the archive <= bound */
@@ -151,7 +151,7 @@ typedef enum csz_predictor {
 
 /*
  * Where a call works.  AUTO takes CUDA where it is available and the data is on the device or has at least
- * 32 MiB.  It goes on with the CPU where the card fails or lacks the memory.  Archives with zstd are decoded
+ * 32 MiB.  It falls back to the CPU where the card fails or lacks the memory.  Archives with zstd are decoded
  * on the CPU.
  */
 typedef enum csz_backend { CSZ_BACKEND_AUTO = 0, CSZ_BACKEND_CPU = 1, CSZ_BACKEND_CUDA = 2 } csz_backend;
@@ -264,7 +264,7 @@ typedef struct csz_fill_outlier {
     int found;        /* 0: the rest is 0 */
     double value;     /* as the field has it; others may lie as far outside */
     double low, high; /* most other values; at most twice the bound apart, or ten times it where people
-                         write value for "missing" */
+                         use this number for "missing" */
     double bound_abs;
 } csz_fill_outlier;
 
@@ -450,11 +450,11 @@ typedef struct csz_metrics {
 } csz_metrics;
 
 /*
- * Compares b with a in one pass, in double.  bound is what |a - b| may be, exactly; a negative one means
- * none, and NaN is refused.  Special values must agree bit for bit; the options name the fill value and may
- * be NULL.  Where their bound_mode is CSZ_BOUND_PWR, |a - b| may be bound * |a| or their floor, and -0.0 must
- * agree bit for bit.  a and b may have any alignment.  Where one lies in device memory the call is that of
- * csz_quality_measure (csz_analyze.h).
+ * Compares b with a in one pass, in double.  bound is the largest |a - b| allowed, exactly; a negative one
+ * means none, and NaN is refused.  Special values must agree bit for bit; the options name the fill value and
+ * may be NULL.  Where their bound_mode is CSZ_BOUND_PWR, |a - b| may be bound * |a| or their floor, and -0.0
+ * must agree bit for bit.  a and b may have any alignment.  Where one lies in device memory the call is that
+ * of csz_quality_measure (csz_analyze.h).
  */
 CSZ_API csz_status csz_compare(csz_metrics *metrics, size_t metrics_nbytes, const void *a, const void *b,
                                const csz_field *field, double bound, const csz_options *options);

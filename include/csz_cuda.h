@@ -106,10 +106,10 @@ CSZ_API csz_status csz_cuda_compress_async(csz_context *context, void *d_out, si
                                            void *workspace, size_t workspace_nbytes, csz_cuda_stream stream);
 
 /*
- * The bound of the archives that later calls below read with this context, as the host does not look into
- * them: CSZ_BOUND_PWR, CSZ_BOUND_EXACT, or any other, the default.  An archive of another kind is
- * CSZ_ERROR_ARGUMENT in its result; csz_inspect_header tells, as pointwise bounds that are too fine become
- * others.
+ * Tells later calls with this context which kind of bound their archives have, as the host does not read
+ * them: CSZ_BOUND_PWR, CSZ_BOUND_EXACT, or any other (the default).  An archive of another kind has
+ * CSZ_ERROR_ARGUMENT as its result.  csz_inspect_header says which kind an archive is: a pointwise bound that
+ * is too fine becomes another.
  */
 CSZ_API csz_status csz_cuda_expect_bound(csz_context *context, csz_bound_mode mode);
 

@@ -7,7 +7,7 @@
 #ifndef CSZ_CUDA_SPECIAL_CUH
 #define CSZ_CUDA_SPECIAL_CUH
 
-#include "cuda/predict/lorenzo.cuh"
+#include "cuda/predict/codes.cuh"
 
 enum { CSZ_MASK_CANDIDATES = 4 }; /* the fill value, the first NaN, -0, the first other */
 

@@ -20,6 +20,15 @@
 
 #include "cuda/common/device.cuh"
 
+/*
+ * CSZ_REHEARSE: a warp or block that has to wait runs code once without effect, so that its instructions have
+ * come from memory when they count.  A slow path whose code is first needed while the whole card stores takes
+ * 9 of a map's 27 us.  CSZ_REHEARSE=0 compiles kernels without that.
+ */
+#ifndef CSZ_REHEARSE
+#define CSZ_REHEARSE 1
+#endif
+
 #if defined(CSZ_EMU)
 
 /*

@@ -9,15 +9,6 @@
 
 #include "cuda/decode/group.cuh"
 
-/*
- * CSZ_REHEARSE: in a call of one round of tiles, a warp that has no tile runs the slow path once without
- * effect while it waits for the tables.  A slow path's code comes from memory when it is first needed, while
- * the whole card stores: 9 of a map's 27 us.  CSZ_REHEARSE=0 compiles the kernel without that.
- */
-#ifndef CSZ_REHEARSE
-#define CSZ_REHEARSE 1
-#endif
-
 /* ---- a block's shared memory ---- */
 
 /* A job as a block sees it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compress.cu: the fused encoder (encode_kernel.cuh) for absolute bounds. */
 #include "cuda/encode/encode_kernel.cuh"
+#include "cuda/predict/lorenzo.cuh"
 
 /*
  * Rank 1 has a single row, which is unaligned only if the field's address is: not worth a kernel of its

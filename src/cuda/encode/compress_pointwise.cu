@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compress_pointwise.cu: the fused encoder (encode_kernel.cuh) for pointwise bounds. */
 #include "cuda/encode/encode_kernel.cuh"
+#include "cuda/predict/lorenzo.cuh"
 
 /* How rows begin is asked at run time: rounding takes most of the time here. */
 template <typename V, int RANK>

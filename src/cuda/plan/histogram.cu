@@ -9,6 +9,7 @@
  */
 #include "cuda/plan/count.cuh"
 #include "cuda/plan/work.cuh"
+#include "cuda/predict/lorenzo.cuh"
 
 enum {
     HISTOGRAM_BLOCKS_F32 = 8, /* of a multiprocessor */

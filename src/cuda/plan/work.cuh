@@ -7,8 +7,8 @@
 #define CSZ_CUDA_WORK_CUH
 
 #include "cuda/plan/compress.h"
+#include "cuda/predict/codes.cuh"
 #include "cuda/predict/lattices.h"
-#include "cuda/predict/lorenzo.cuh"
 #include "select/predictor.h"
 
 enum {

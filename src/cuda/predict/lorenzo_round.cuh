@@ -11,6 +11,47 @@
 #include "cuda/common/pointwise.cuh"
 #include "cuda/predict/lorenzo_retry.cuh"
 
+/*
+ * Quick rounding relative to the middle of a window: magic is the rounding constant moved so that its low
+ * bits become quantum - middle + bias.  Middle and bias are even, so ties go the same way as without them.
+ */
+CSZ_DEVICE float csz_magic(float, int32_t middle, int bias) { return CSZ_MAGIC_F32 + (float)(bias - middle); }
+CSZ_DEVICE double csz_magic(double, int64_t middle, int bias) {
+    return CSZ_MAGIC_F64 + (double)(bias - middle);
+}
+
+/*
+ * Rounds v. *outside collects bits that are set if a result is outside the window; *sign becomes
+ * INT32_MIN for -0.
+ */
+CSZ_DEVICE float csz_quick_round(float v, float inverse, float magic, uint32_t *low, uint32_t *outside,
+                                 uint32_t *outside_high, int32_t *sign) {
+    float t = fmaf(v, inverse, magic);
+    *low = csz_bits_f32(t);
+    *outside |= *low ^ CSZ_MAGIC_F32_BITS; /* shifted by the window once, after all values */
+    *sign = min(*sign, (int32_t)csz_bits_f32(v));
+    return t - magic;
+}
+
+CSZ_DEVICE double csz_quick_round(double v, double inverse, double magic, uint32_t *low, uint32_t *outside,
+                                  uint32_t *outside_high, int32_t *sign) {
+    double t = v * inverse + magic;
+    uint64_t bits = csz_bits_f64(t);
+    *low = (uint32_t)bits;
+    *outside |= *low;
+    *outside_high |= (uint32_t)(bits >> 32) ^ (uint32_t)(CSZ_MAGIC_F64_BITS >> 32);
+    *sign = min(*sign, (int32_t)(csz_bits_f64(v) >> 32));
+    return t - magic;
+}
+
+/* Far enough from the quantum limit that no quantum of the window needs a range check. */
+CSZ_DEVICE bool csz_base_is_safe(int32_t base) {
+    return base > -CSZ_QUANTUM_LIMIT_F32 + 65536 && base < CSZ_QUANTUM_LIMIT_F32 - 65536;
+}
+CSZ_DEVICE bool csz_base_is_safe(int64_t base) {
+    return base > -CSZ_QUANTUM_LIMIT_F64 + 65536 && base < CSZ_QUANTUM_LIMIT_F64 - 65536;
+}
+
 /* Whether the quick check need look for nothing special: no fill value, and with a pointwise bound no floor,
  * and the product of bound and any value from 2^exponent up is a normal number: the least bound is 2^-21
  * (f32) or 2^-38 (f64). */

@@ -101,7 +101,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     if (t == 0) {
         sh.claimed = csz_take_number(w.claimed);
-        sh.rehearses = 1;
+        sh.rehearses = CSZ_REHEARSE;
     }
     __syncthreads();
 #pragma unroll 1

@@ -9,6 +9,7 @@
 #define CSZ_CUDA_ENCODE_PACKED_CUH
 
 #include "cuda/encode/packed/fast.cuh"
+#include "cuda/predict/lorenzo.cuh"
 
 /*
  * The rule by which tiles are quantized in the general form.  Of a value that has a code: what the lattice
