@@ -202,8 +202,7 @@ CSZ_FN int csz_choice_is_pyramid(const csz_choice *c, const csz_pyramid *shape, 
 
 /*
  * The tuning of a frame as a pyramid, or -1 if Lorenzo predicts it: always at a bound of 0, which leaves
- * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0;
- * where bits are few, most of them lie in few tiles, so a small gain there may be none elsewhere.
+ * nothing but exceptions.  What is gained across is little, and told by the first part's tiles of lattice 0.
  * Bounds of coarser lattices are the field's own where a value takes more than 1.5 bits: there, rounding of
  * the coarser lattice is not what predictions miss.
  */
@@ -223,7 +222,7 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
         tuning |= CSZ_TUNING_LINEAR;
         cost = linear;
     }
-    if (rank == 3 && first_across < first_cubic - first_cubic / (cost > even ? 200 : 32)) {
+    if (rank == 3 && first_across < first_cubic - first_cubic / 200) {
         tuning |= CSZ_TUNING_ACROSS;
         cost -= cost / 1024 * ((first_cubic - first_across) / (first_cubic / 1024 + 1));
     }
