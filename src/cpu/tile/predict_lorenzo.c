@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quantize.c: the first stage of compression. A tile's values become quanta, each checked against the
+ * predict_lorenzo.c: the first stage of compression. A tile's values become quanta, each checked against the
  * bound, and the quanta become Lorenzo differences in code order. The loop over a tile without exceptions
  * has no branches, so that it vectorises (quantize_plain). Any other tile takes the slow path
  * (quantize_slowly).
@@ -261,7 +261,7 @@ static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
 #define FIELD f32
 #define WORDS u32
 #define NAME(x) x##_f32
-#include "cpu/tile/quantize_body.h"
+#include "cpu/tile/predict_lorenzo_body.h"
 
 #define FLOAT double
 #define BITS uint64_t
@@ -269,7 +269,7 @@ static void finish_wide(csz_tile_work *w, const csz_tile_plan *plan) {
 #define FIELD f64
 #define WORDS u64
 #define NAME(x) x##_f64
-#include "cpu/tile/quantize_body.h"
+#include "cpu/tile/predict_lorenzo_body.h"
 
 void csz_tile_quantize(csz_tile_work *w, const csz_tile_plan *plan, const void *data,
                        const csz_tile_box *box) {

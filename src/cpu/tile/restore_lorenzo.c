@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * restore.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the Lorenzo
- * difference), times the step, exceptions on top.  Outliers need no branch: they are deltas like any other.
+ * restore_lorenzo.c: from a tile's deltas to its values: partial sums along x, y and z (the inverse of the
+ * Lorenzo difference), times the step, exceptions on top.  Outliers need no branch: they are deltas like any
+ * other.
  */
 #include "cpu/tile/names.h"
 

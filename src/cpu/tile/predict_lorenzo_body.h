@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quantize_body.h: the part of quantize.c that differs by type, included once for float and once for double.
- * FLOAT, BITS, SIGNED, FIELD, WORDS and NAME are the parameters; they end here.
+ * predict_lorenzo_body.h: the part of predict_lorenzo.c that differs by type, included once for float and
+ * once for double. FLOAT, BITS, SIGNED, FIELD, WORDS and NAME are the parameters; they end here.
  */
 
 /* In-field values to value[], in order of e; padding repeats the last element, row and plane. */
