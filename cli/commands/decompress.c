@@ -368,9 +368,13 @@ static int write_preview(decompression *d, const cli_output *output) {
 
 /* The field of a level, or why there is none. */
 static int select_level(selection *selected, const csz_info *info, int level, const char *name) {
+    int ndims = 0; /* beyond 1 */
+    for (int i = 0; i < info->field.ndim; i++) ndims += info->field.dims[i] > 1;
     if (info->nlevels == 1)
         return cli_fail(
-            info->bound_mode == CSZ_BOUND_EXACT
+            ndims < 2            ? "%s has no previews, which need a field of two dims or more"
+            : info->has_pyramids ? "%s has no previews, as one tile holds the field"
+            : info->bound_mode == CSZ_BOUND_EXACT
                 ? "%s has no previews, as it keeps every bit; compress within a bound and with "
                   "-p pyramid for them"
                 : "%s has no previews, as Lorenzo predicted it; compress with -p pyramid for them",

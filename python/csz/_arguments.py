@@ -29,6 +29,8 @@ def choice_of(name: str, value: str, names: Sequence[str]) -> int:
 
 def integer_of(name: str, value: Any, least: int, most: int) -> int:
     try:
+        if isinstance(value, (bool, np.bool_)):  # which index() would take
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise _errors.ArgumentError(f"{name} is a whole number, not {value!r}") from None

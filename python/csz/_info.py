@@ -106,5 +106,5 @@ def level_shape(archive: _arrays.View, level: int) -> tuple[int, ...]:
     """The shape of a preview."""
     raw, field = _library.Info(), _library.Field()
     _check(lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes), f"reading an archive of {archive.nbytes} bytes")
-    _check(lib.csz_level_field(c.byref(field), c.byref(raw), integer_of("level", level, 0, 31)), f"level {level}, of {raw.nlevels} from 0 up,")
+    _check(lib.csz_level_field(c.byref(field), c.byref(raw), integer_of("level", level, 0, 31)), f"level {level} of an archive with {'previews 1 to ' + str(raw.nlevels - 1) if raw.nlevels > 1 else 'no previews'}")
     return tuple(field.dims[: field.ndim])

@@ -47,6 +47,7 @@ typedef struct sampled_frame {
     int is_lost; /* the coarsest lattice has too few quanta to predict from: the frame falls back to Lorenzo
                   */
     uint32_t nsamples; /* of lattice 0, by the compressor; 0 where that is one tile */
+    double lorenzo;    /* what Lorenzo takes for it, in proportion to other frames; 0: not known */
     uint64_t costs[CSZ_CHOICE_TILES_MAX];
 } sampled_frame;
 
@@ -128,6 +129,9 @@ static csz_status pick_frames(pyramid_job *job, const void *data, int is_dense, 
         csz_rival rival;
         status = csz_frame_choose(job->scratch, &frame->tuning, &rival, frame->costs, data, &job->plan,
                                   &source->box, nthreads);
+        uint32_t ncounted = 0;
+        for (uint32_t i = 0; i < frame->nsamples; i++) ncounted += (uint32_t)csz_rival_counts(&rival, i);
+        frame->lorenzo = ncounted ? (double)rival.nwords * source->box.ntiles / ncounted : 0;
         frame->is_chosen = frame->tuning >= 0;
         if (!frame->is_chosen) frame->tuning = is_dense ? CSZ_TUNING_EVEN : 0; /* was not looked for */
     }
@@ -268,6 +272,20 @@ static csz_estimate frame_size(const pyramid_job *job, int frame) {
 
 static uint64_t whole_nbytes(double nbytes) { return (uint64_t)((nbytes + 7) / 8) * 8; }
 
+/* The frame's part of what Lorenzo takes for all those sampled; of their elements where that is not known. */
+static double lorenzo_share(const pyramid_job *job, int f) {
+    double words = 0, elements = 0, own = 0;
+    int is_known = 1;
+    for (int i = 0; i < job->nframes; i++) {
+        const double n = (double)csz_frame_nelements(&job->plan.geometry, &job->frame[i].source.box);
+        is_known &= job->frame[i].lorenzo > 0;
+        words += job->frame[i].lorenzo;
+        elements += n;
+        if (i == f) own = n;
+    }
+    return is_known ? job->frame[f].lorenzo / words : own / elements;
+}
+
 /* Sizes of the pyramid and of auto, as if all frames were like those sampled. */
 static void predict_sizes(const pyramid_job *job, csz_analysis *a, const csz_header *h,
                           uint32_t books_nbytes) {
@@ -275,8 +293,11 @@ static void predict_sizes(const pyramid_job *job, csz_analysis *a, const csz_hea
     csz_workflow_size *pyramid = &a->predictor[CSZ_PREDICTOR_PYRAMID],
                       *automatic = &a->predictor[CSZ_PREDICTOR_AUTO];
     const csz_workflow_size *lorenzo = &a->predictor[CSZ_PREDICTOR_LORENZO];
-    double sum = 0, variance = 0, chosen = 0, elements = 0, chosen_elements = 0;
+    double sum = 0, variance = 0, chosen = 0, elements = 0, chosen_share = 0;
     int nchosen = 0;
+    for (int f = 0; f < job->nframes; f++)
+        elements += (double)csz_frame_nelements(&job->plan.geometry, &job->frame[f].source.box);
+    const double more = (double)h->geometry.nelements / elements;
     for (int f = 0; f < job->nframes; f++) {
         const csz_frame_box *box = &job->frame[f].source.box;
         const uint64_t n = csz_frame_nelements(&job->plan.geometry, box);
@@ -284,20 +305,18 @@ static void predict_sizes(const pyramid_job *job, csz_analysis *a, const csz_hea
         const int falls_back =
             job->frame[f].is_lost || size.mean > (double)csz_frame_bound(box->ntiles, n, job->plan.type, 0);
         if (falls_back) { /* as Lorenzo predicts it */
-            size.mean = (double)lorenzo->nbytes_predicted * (double)n / (double)a->nelements - books_nbytes;
+            size.mean = (double)lorenzo->nbytes_predicted * lorenzo_share(job, f) / more - books_nbytes;
             size.variance = csz_square(lorenzo->error * size.mean);
         }
         sum += size.mean + books_nbytes;
         variance += size.variance + csz_square((job->frame[f].is_chosen ? model_error : guess_error) *
                                                !falls_back * size.mean);
-        elements += (double)n;
         if (falls_back || !job->frame[f].is_chosen) continue;
         chosen += size.mean + books_nbytes;
-        chosen_elements += (double)n;
+        chosen_share += lorenzo_share(job, f);
         nchosen++;
     }
-    const double more = (double)h->geometry.nelements / elements,
-                 stays = (1 - chosen_elements / elements) * (double)lorenzo->nbytes_predicted;
+    const double stays = (1 - chosen_share) * (double)lorenzo->nbytes_predicted;
     pyramid->nbytes_predicted = whole_nbytes(fixed + sum * more);
     pyramid->error = sqrt(variance) / sum;
     *automatic = *lorenzo;
