@@ -492,6 +492,44 @@ static void an_absolute_bound_touches_little(void **state) {
     munmap(data, nbytes);
 }
 
+/* A field of two frames, of which auto takes the smooth one for a pyramid and leaves the other, a random
+ * walk, to Lorenzo: each counts with its own size. */
+static void frames_of_both_predictors_are_predicted(void **state) {
+    (void)state;
+    const csz_field field = {CSZ_F32, 3, {404, 300, 350}};
+    const size_t n = (size_t)404 * 300 * 350;
+    float *data = malloc(n * sizeof *data), *row = data;
+    assert_non_null(data);
+    uint64_t random = 1;
+    for (int z = 0; z < 404; z++)
+        for (int y = 0; y < 300; y++, row += 350) {
+            float walk = 0;
+            for (int x = 0; x < 350; x++) {
+                const float u = 0.005f * (float)z - 1, v = 0.007f * (float)y - 1, w = 0.006f * (float)x - 1;
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                walk += 0.003f * (float)((int)(random >> 33) % 7 - 3);
+                row[x] = z < 330 ? u * u * v + v * w * w * w : walk;
+            }
+        }
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    o.predictor = CSZ_PREDICTOR_AUTO;
+    static csz_analysis a;
+    const double bound = 1e-3;
+    ASSERT_OK(csz_analyze(the_context(), &a, sizeof a, &bound, 1, data, &field, &o, 0));
+    assert_int_equal(a.nframes, 2);
+    assert_int_equal(a.npyramids, 1);
+    size_t capacity, nbytes;
+    ASSERT_OK(csz_compress_bound(&capacity, &field, &o));
+    void *out = malloc(capacity);
+    assert_non_null(out);
+    ASSERT_OK(csz_compress(the_context(), out, capacity, &nbytes, data, &field, &o));
+    const double predicted = (double)a.predictor[CSZ_PREDICTOR_AUTO].nbytes_predicted;
+    if (fabs(predicted - (double)nbytes) > 0.1 * (double)nbytes)
+        fail_msg("%.0f bytes predicted of %zu", predicted, nbytes);
+    free(out);
+    free(data);
+}
+
 static double cpu_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -542,6 +580,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(predictions_come_close),
 #if !defined(CSZ_SANITIZED) /* many fields, all through the code of the test above */
         cmocka_unit_test(stated_errors_hold),
+        cmocka_unit_test(frames_of_both_predictors_are_predicted),
 #endif
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(madograms_measure_what_they_say),
