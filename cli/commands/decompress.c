@@ -372,8 +372,8 @@ static int select_level(selection *selected, const csz_info *info, int level, co
     for (int i = 0; i < info->field.ndim; i++) ndims += info->field.dims[i] > 1;
     if (info->nlevels == 1)
         return cli_fail(
-            ndims < 2            ? "%s has no previews, which need a field of two dims or more"
-            : info->has_pyramids ? "%s has no previews, as one tile holds the field"
+            ndims < 2            ? "%s has no previews, which need two dims or more; leave --level out"
+            : info->has_pyramids ? "%s has no previews, as one tile holds the field; leave --level out"
             : info->bound_mode == CSZ_BOUND_EXACT
                 ? "%s has no previews, as it keeps every bit; compress within a bound and with "
                   "-p pyramid for them"

@@ -560,8 +560,13 @@ class Pyramid(unittest.TestCase):
                 self.assertLessEqual(largest_error(field[::step, ::step, ::step], preview), 1e-3)
                 part = csz.decompress(archive, region=np.s_[1:2, :, 0], level=level)
                 np.testing.assert_array_equal(part, preview[1:2, :, 0])
-        self.assertRaises(csz.LevelError, csz.decompress, archive, level=csz.info(archive).levels)
-        self.assertRaises(csz.LevelError, csz.decompress, csz.compress(field, abs=1e-3), level=1)
+        levels = csz.info(archive).levels
+        with self.assertRaisesRegex(csz.LevelError, f"level {levels} of an archive with previews 1 to {levels - 1}: "):
+            csz.decompress(archive, level=levels)
+        with self.assertRaisesRegex(csz.LevelError, "level 1 of an archive with no previews: "):
+            csz.decompress(csz.compress(field, abs=1e-3), level=1)
+        with self.assertRaisesRegex(csz.ArgumentError, "level is a whole number, not True"):
+            csz.decompress(archive, level=True)
 
     def test_auto_takes_the_smaller(self):
         field = smooth((40, 50, 60))

@@ -530,6 +530,11 @@ for z in range(13):
             assert abs(preview[(z * 16 + y) * 33 + x] - field[(4 * z * 61 + 4 * y) * 130 + 4 * x]) <= 0.05
 assert list(part) == [preview[(z * 16 + y) * 33 + x] for z in range(3, 9) for y in range(16) for x in range(10, 20)]'
 refuses 1 'lorenzo.csz has no previews.*-p pyramid' "a preview of Lorenzo" "$csz" decompress lorenzo.csz --level 1 -o x
+"$csz" compress hills.f32 -d 396500 -e 0.05 -p pyramid -q -o one_row.csz
+refuses 1 'one_row.csz has no previews, which need two dims' "a preview of a row" "$csz" decompress one_row.csz --level 1 -o x
+head -c 4000 hills.f32 >tile.f32
+"$csz" compress tile.f32 -d 20x50 -e 0.05 -p pyramid -q -o one_tile.csz
+refuses 1 'one_tile.csz has no previews, as one tile holds' "a preview of a tile" "$csz" decompress one_tile.csz --level 1 -o x
 refuses 1 'no level 9; give --level 1 to [1-8]$' "a level beyond all" "$csz" decompress auto.csz --level 9 -o x
 refuses 2 "level '40'" "a level that no archive has" "$csz" decompress auto.csz --level 40 -o x
 refuses 2 "predictor 'linear' is unknown; give -p" "a predictor that is none" "$csz" compress "${hills[@]}" -p linear -o x
