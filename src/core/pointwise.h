@@ -2,8 +2,9 @@
 /*
  * pointwise.h: the pointwise relative bound.  A value is quantized by its logarithm, a fixed-point number of
  * octaves whose sign is the value's (docs/format.md, section 11).  Both directions are a few IEEE operations
- * in the order written down, so they are the same everywhere.  Nothing relies on their accuracy: a quantum
- * is accepted only if the value restored from it is within the bound.
+ * in the order written down, so they are the same everywhere.  A quantum is accepted only if the value
+ * restored from it is within the bound; the CUDA backend concludes that from their accuracy for most values
+ * (cuda/common/pointwise.cuh).
  *
  *   logarithm        value
  *   0                0
@@ -177,29 +178,35 @@ CSZ_FN int64_t csz_log_units_f64(double m) {
     return (int64_t)(csz_bits_f64(p * s * 0x1p40 + 0x1.8p52) - 0x4338000000000000ull);
 }
 
-/* 2^f, f from -1/2 to 1/2: f32 within 2^-23, f64 the series of e^(f ln 2). */
-CSZ_FN float csz_power_f32(float f) {
+/*
+ * 2^(f + part / 32) within 2^-23 (f32) or 2^-43 (f64).  f32: f from -1/2 to 1/2, of part 0 alone; f64: from
+ * -1/64 to 1/64, as a table is quicker than terms.
+ */
+enum { CSZ_POWER_PARTS_AT_F32 = 0, CSZ_POWER_PARTS_AT_F64 = 5 };
+CSZ_FN float csz_power_f32(float f, uint32_t part) {
     float p = 0x1.5bba14p-10f;
+    (void)part;
     p = p * f + 0x1.3cea88p-7f;
     p = p * f + 0x1.c6b752p-5f;
     p = p * f + 0x1.ebf9bcp-3f;
     p = p * f + 0x1.62e42ap-1f;
     return p * f + 1.0f;
 }
-CSZ_FN double csz_power_f64(double f) {
-    double p = 0x1.c3bd650fc2983p-36;
-    p = p * f + 0x1.e8cac7351bb22p-32;
-    p = p * f + 0x1.e4cf5158b8ec7p-28;
-    p = p * f + 0x1.b5253d395e7c1p-24;
-    p = p * f + 0x1.62c0223a5c822p-20;
-    p = p * f + 0x1.ffcbfc588b0c5p-17;
-    p = p * f + 0x1.430912f86c786p-13;
-    p = p * f + 0x1.5d87fe78a6730p-10;
-    p = p * f + 0x1.3b2ab6fba4e77p-7;
-    p = p * f + 0x1.c6b08d704a0bfp-5;
-    p = p * f + 0x1.ebfbdff82c58ep-3;
-    p = p * f + 0x1.62e42fefa39efp-1;
-    return p * f + 1.0;
+CSZ_FN double csz_power_f64(double f, uint64_t part) {
+    static const double powers[1 << CSZ_POWER_PARTS_AT_F64] = {
+        0x1.0000000000000p+0, 0x1.059b0d3158574p+0, 0x1.0b5586cf9890fp+0, 0x1.11301d0125b51p+0,
+        0x1.172b83c7d517bp+0, 0x1.1d4873168b9aap+0, 0x1.2387a6e756238p+0, 0x1.29e9df51fdee1p+0,
+        0x1.306fe0a31b715p+0, 0x1.371a7373aa9cbp+0, 0x1.3dea64c123422p+0, 0x1.44e086061892dp+0,
+        0x1.4bfdad5362a27p+0, 0x1.5342b569d4f82p+0, 0x1.5ab07dd485429p+0, 0x1.6247eb03a5585p+0,
+        0x1.6a09e667f3bcdp+0, 0x1.71f75e8ec5f74p+0, 0x1.7a11473eb0187p+0, 0x1.82589994cce13p+0,
+        0x1.8ace5422aa0dbp+0, 0x1.93737b0cdc5e5p+0, 0x1.9c49182a3f090p+0, 0x1.a5503b23e255dp+0,
+        0x1.ae89f995ad3adp+0, 0x1.b7f76f2fb5e47p+0, 0x1.c199bdd85529cp+0, 0x1.cb720dcef9069p+0,
+        0x1.d5818dcfba487p+0, 0x1.dfc97337b9b5fp+0, 0x1.ea4afa2a490dap+0, 0x1.f50765b6e4540p+0};
+    double p = 0x1.3b2a9efb64994p-7;
+    p = p * f + 0x1.c6b167d8012ecp-5;
+    p = p * f + 0x1.ebfbdff87b627p-3;
+    p = p * f + 0x1.62e42fef6d0cdp-1;
+    return (p * f + 1.0) * powers[part];
 }
 
 /* ---- values ---- */
@@ -211,7 +218,8 @@ CSZ_FN float csz_real_f32(uint32_t x) { return (float)(int32_t)x; }
 CSZ_FN uint64_t csz_whole_f64(double x) { return csz_bits_f64(x + 0x1.8p52) - 0x4338000000000000ull; }
 CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000000ull) - 0x1.8p52; }
 
-#define CSZ_POINTWISE(NAME, FLOAT, INT, UINT, NBITS, MANTISSA, ROOT, SIGN, NORMAL, INFINITE, ONE, LIMIT)   \
+#define CSZ_POINTWISE(NAME, FLOAT, INT, UINT, NBITS, PARTS, MANTISSA, ROOT, SIGN, NORMAL, INFINITE, ONE,   \
+                      LIMIT)                                                                               \
     /* x >> n as of a signed number whose two upper bits are equal. */                                     \
     CSZ_FN INT csz_shift_##NAME(UINT x, int n) {                                                           \
         return (INT)((x + (SIGN >> 1)) >> n) - (INT)((SIGN >> 1) >> n);                                    \
@@ -234,10 +242,13 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
     }                                                                                                      \
     /* The bits of the value of a logarithm from `linear` up. */                                           \
     CSZ_FN UINT csz_pointwise_power_above_##NAME(UINT size, const csz_pointwise_##NAME *z) {               \
-        const UINT above = size - z->offset,                                                               \
-                   n = (UINT)csz_shift_##NAME(above + ((UINT)1 << (NBITS - 1)), NBITS);                    \
-        const FLOAT f = csz_real_##NAME(above - (n << NBITS)) * ((FLOAT)1 / (FLOAT)((UINT)1 << NBITS));    \
-        return (csz_bits_##NAME(csz_power_##NAME(f)) + ((n + (UINT)z->exponent) << MANTISSA)) & ~SIGN;     \
+        const UINT above = size - z->offset, one = (UINT)1 << (NBITS - PARTS),                             \
+                   n = (UINT)csz_shift_##NAME(above + one / 2, NBITS - PARTS),                             \
+                   part = n & (((UINT)1 << PARTS) - 1);                                                    \
+        const FLOAT f = csz_real_##NAME(above - n * one) * ((FLOAT)1 / (FLOAT)((UINT)1 << NBITS));         \
+        return (csz_bits_##NAME(csz_power_##NAME(f, part)) + ((n - part) << (MANTISSA - PARTS)) +          \
+                ((UINT)z->exponent << MANTISSA)) &                                                         \
+               ~SIGN;                                                                                      \
     }                                                                                                      \
     /* The value of a logarithm. */                                                                        \
     CSZ_FN FLOAT csz_pointwise_power_##NAME(INT logarithm, const csz_pointwise_##NAME *z) {                \
@@ -317,9 +328,10 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
         return csz_##NAME##_bits(csz_bits_##NAME(octaves) | (csz_bits_##NAME(v) & SIGN));                  \
     }
 
-CSZ_POINTWISE(f32, float, int32_t, uint32_t, CSZ_LOG_NBITS_F32, 23, 0x3F3504F3u, 0x80000000u, 0x00800000u,
-              0x7F800000u, 0x3F800000u, 480)
-CSZ_POINTWISE(f64, double, int64_t, uint64_t, CSZ_LOG_NBITS_F64, 52, 0x3FE6A09E667F3BCDull,
+CSZ_POINTWISE(f32, float, int32_t, uint32_t, CSZ_LOG_NBITS_F32, CSZ_POWER_PARTS_AT_F32, 23, 0x3F3504F3u,
+              0x80000000u, 0x00800000u, 0x7F800000u, 0x3F800000u, 480)
+CSZ_POINTWISE(f64, double, int64_t, uint64_t, CSZ_LOG_NBITS_F64, CSZ_POWER_PARTS_AT_F64, 52,
+              0x3FE6A09E667F3BCDull,
               0x8000000000000000ull, 0x0010000000000000ull, 0x7FF0000000000000ull, 0x3FF0000000000000ull,
               2047)
 #undef CSZ_POINTWISE

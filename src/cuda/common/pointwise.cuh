@@ -28,12 +28,15 @@ template <> struct csz_powers<float> {
         : raise(0x200000u - of.offset + ((uint32_t)of.exponent << CSZ_LOG_NBITS_F32)), linear(of.linear),
           low_sign(of.low_sign), slope(of.slope) {}
 
-    /* The bits of the value of a magnitude from `linear` up, but for their sign bit.  A magic number and the
-     * fraction's units are a float, which a multiplication and an addition, both exact, make a fraction. */
+    /*
+     * The bits of the value of a magnitude from `linear` up, but for their sign bit.  A magic number and the
+     * fraction's units are a float, which an exact multiplication and addition make a fraction.
+     */
     __device__ __forceinline__ uint32_t above(uint32_t size) const {
         const uint32_t raised = size + raise, units = raised & 0x3FFFFFu;
-        const float f = (csz_f32_bits(CSZ_MAGIC_F32_BITS | units) - (CSZ_MAGIC_F32 + 0x1p21f)) * 0x1p-22f;
-        return csz_bits_f32(csz_power_f32(f)) + 2 * (raised & 0xFFC00000u);
+        const float f =
+            fmaf(csz_f32_bits(CSZ_MAGIC_F32_BITS | units), 0x1p-22f, -(CSZ_MAGIC_F32 + 0x1p21f) * 0x1p-22f);
+        return csz_bits_f32(csz_power_f32(f, 0)) + 2 * (raised & 0xFFC00000u);
     }
     __device__ __forceinline__ float magnitude(uint32_t size) const {
         return csz_f32_bits(above(size) & (size ? 0x7FFFFFFFu : 0));
@@ -41,14 +44,16 @@ template <> struct csz_powers<float> {
     __device__ __forceinline__ float value(uint32_t log) const {
         const uint32_t size = (int32_t)log < 0 ? 0 - log : log,
                        high = (above(size) & 0x7FFFFFFFu) | (log & 0x80000000u),
-                       low = csz_bits_f32((float)(int32_t)size * slope) | (log & low_sign);
+                       low = csz_bits_f32((csz_f32_bits(0x4B000000u | size) - 0x1p23f) * slope) |
+                             (log & low_sign); /* `linear` is below 2^23 */
         return csz_f32_bits(size < linear ? low : high);
     }
 };
 
 /*
- * f64: logarithms are whole numbers of steps, as numbers; up to 2^51 units, so many octaves are exact.  A
- * quarter of a unit makes halves round up.
+ * f64: logarithms are whole numbers of steps, as numbers; up to 2^51 units, so many octaves are exact.
+ * Octaves and 32nds of them are in the low bits of a sum with a magic number.  A quarter of a unit makes
+ * halves round up.
  */
 template <> struct csz_powers<double> {
     typedef double logarithm;
@@ -69,10 +74,11 @@ template <> struct csz_powers<double> {
     }
     /* Upper and lower word of the value of a magnitude from `linear` up, but for the sign bit. */
     __device__ __forceinline__ uint2 above(double nsteps) const {
-        const double octaves = fma(nsteps, step, -offset), whole = fma(nsteps, step, raised) + CSZ_MAGIC_F64;
-        const uint64_t p = csz_bits_f64(csz_power_f64(octaves - (whole - CSZ_MAGIC_F64)));
-        return make_uint2((uint32_t)(p >> 32) + ((uint32_t)csz_bits_f64(whole) << 20) + exponent,
-                          (uint32_t)p);
+        const double magic = CSZ_MAGIC_F64 * 0x1p-5, octaves = fma(nsteps, step, -offset),
+                     whole = fma(nsteps, step, raised) + magic;
+        const uint32_t parts = (uint32_t)csz_bits_f64(whole), part = parts & 31;
+        const uint64_t p = csz_bits_f64(csz_power_f64(octaves - (whole - magic), part));
+        return make_uint2((uint32_t)(p >> 32) + ((parts - part) << 15) + exponent, (uint32_t)p);
     }
     __device__ __forceinline__ double magnitude(double nsteps) const {
         const uint2 v = above(nsteps);
@@ -105,32 +111,61 @@ CSZ_DEVICE uint32_t csz_quick_log(float m) {
 }
 
 /*
- * Steps of a magnitude's logarithm.  lg2.approx is within 2^-22 of the logarithm and the polynomial of
- * core/pointwise.h within 2^-20.9, so that with roundings they differ by 4 units of 2^-22 at most; of f64,
- * whose lower bits the quick one leaves out, by 3.  Where the quick logarithm is not so near the middle
- * between two steps, both have the same nearest step.  reach: so far from a step, 0 where steps are small and
- * many values would be near a middle.  What is below 2^exponent has 0 steps.
+ * Steps of a value's logarithm, without a floor and a fill value.
+ *
+ * lg2.approx is within 2^-22 of the logarithm and the polynomial of core/pointwise.h within 2^-20.9, so that
+ * with roundings they differ by 4 units of 2^-22 at most; of f64, whose lower bits the quick one leaves out,
+ * by 3.  Multiplying by the inverse of a step adds less than a unit.  Where the quick logarithm is farther
+ * from the middle between two steps, both have the same nearest step, and what that restores is within the
+ * bound: csz_pointwise_resolve leaves 2^-20 octaves (f32) for what powers and rounding may add, 2^-37 (f64).
  */
-enum { CSZ_QUICK_LEAST = 512, CSZ_QUICK_MARGIN = 5 };
+enum { CSZ_QUICK_LEAST = 512, CSZ_QUICK_MARGIN = 5 }; /* units; of smaller steps all count as near a middle */
+enum : uint32_t { CSZ_NO_STEPS = 0x80000000u };       /* in no window */
+
+/* Division by a step: the quotient's whole part, and by its fraction the distance from a middle. */
+struct csz_steps {
+    uint32_t inverse; /* 2^(32 + shift) / step, from 2^31 up */
+    uint32_t shift, margin, reach;
+
+    /* units: a step's; exact_inverse: 1 / units, but for 2^-40 of it. */
+    __device__ __forceinline__ csz_steps(double units, double exact_inverse) {
+        shift = (uint32_t)(csz_bits_f64(fmax(units, (double)CSZ_QUICK_LEAST)) >> 52) - 1023;
+        const double scaled = exact_inverse * csz_pointwise_power(32 + (int)shift);
+        inverse = scaled < 0x1.fffffffep+31 ? (uint32_t)scaled : 0xFFFFFFFFu;
+        margin = (uint32_t)((uint64_t)inverse * CSZ_QUICK_MARGIN >> shift) + 1;
+        reach = units >= CSZ_QUICK_LEAST ? 0u - 2 * margin : 0;
+    }
+    /* The steps of a logarithm, and whether it is near a middle. */
+    __device__ __forceinline__ uint32_t of(uint32_t log, bool *is_near) const {
+        const uint64_t steps = (uint64_t)log * inverse + ((uint64_t)1 << (31 + shift));
+        *is_near = (uint32_t)(steps >> shift) - margin >= reach;
+        return (uint32_t)(steps >> 32) >> shift;
+    }
+};
+
 template <typename V> struct csz_logarithms;
 
 template <> struct csz_logarithms<float> {
-    uint32_t step, first, offset, reach;
-    float inverse;
+    uint32_t step, first, offset, span; /* of normal numbers from 2^exponent up, but for the largest */
+    csz_steps steps_of;
 
+    static __device__ __forceinline__ double inverse_of(const csz_pointwise_f32 &z) {
+        const double about = (double)z.inverse; /* one step of Newton's */
+        return about * (2.0 - (double)z.step * about);
+    }
     __device__ __forceinline__ explicit csz_logarithms(const csz_pointwise_f32 &z)
         : step(z.step), first(z.first),
           offset(z.offset - ((uint32_t)z.exponent << CSZ_LOG_NBITS_F32) - CSZ_MAGIC_F32_BITS),
-          reach(z.step >= CSZ_QUICK_LEAST ? (z.step >> 1) - CSZ_QUICK_MARGIN : 0), inverse(z.inverse) {}
+          span(0x7F000000u - z.first), steps_of((double)z.step, inverse_of(z)) {}
 
-    /* The steps of a magnitude; false where they may be others. */
-    __device__ __forceinline__ bool quick(uint32_t size, uint32_t *steps) const {
-        const uint32_t octave = (size - 0x3F3504F3u) & 0xFF800000u,
+    /* A value's steps, without sign; *is_near: the whole rule may find others.  CSZ_NO_STEPS: it must tell. */
+    __device__ __forceinline__ uint32_t quick(uint32_t value, bool *is_near) const {
+        const uint32_t size = value & 0x7FFFFFFFu, octave = (size - 0x3F3504F3u) & 0xFF800000u,
                        units = csz_quick_log(csz_f32_bits(size - octave)),
-                       log = size >= first ? (uint32_t)((int32_t)octave >> 1) + units + offset : 0;
-        /* at most 2^22, as steps have 512 units */
-        *steps = csz_bits_f32(fmaf((float)(int32_t)log, inverse, CSZ_MAGIC_F32)) - CSZ_MAGIC_F32_BITS;
-        return log - *steps * step + reach < 2 * reach;
+                       steps = steps_of.of((uint32_t)((int32_t)octave >> 1) + units + offset, is_near);
+        const bool is_in = size - first < span;
+        *is_near &= is_in;
+        return is_in ? steps : value ? (uint32_t)CSZ_NO_STEPS : 0;
     }
     /* The logarithm of so many steps, as csz_powers takes it. */
     __device__ __forceinline__ uint32_t of(uint32_t steps) const { return steps * step; }
@@ -138,41 +173,27 @@ template <> struct csz_logarithms<float> {
 
 /* From the upper 23 bits of the mantissa.  Only up to 2^500 above 2^exponent, where 32 bits hold it. */
 template <> struct csz_logarithms<double> {
-    uint32_t first, offset;
-    double step, inverse, reach; /* in units of 2^-22 */
+    uint32_t first, offset, span; /* of upper words */
+    csz_steps steps_of;
 
     __device__ __forceinline__ explicit csz_logarithms(const csz_pointwise_f64 &z)
         : first((uint32_t)(z.first >> 32)),
           offset((uint32_t)(z.offset >> (CSZ_LOG_NBITS_F64 - CSZ_LOG_NBITS_F32)) -
                  ((uint32_t)(1023 + z.exponent) << CSZ_LOG_NBITS_F32) - CSZ_MAGIC_F32_BITS),
-          step((double)z.step * 0x1p-18), inverse(z.inverse * 0x1p18),
-          reach(step >= CSZ_QUICK_LEAST ? step * 0.5 - CSZ_QUICK_MARGIN : 0) {}
+          span(min(0x7FE00000u - first, 500u << 20)), steps_of((double)z.step * 0x1p-18, z.inverse * 0x1p18) {}
 
-    __device__ __forceinline__ bool quick(uint64_t size, uint32_t *steps) const {
-        const uint32_t high = (uint32_t)(size >> 32), mantissa = (uint32_t)(size >> 29) & 0x7FFFFFu,
+    __device__ __forceinline__ uint32_t quick(uint64_t value, bool *is_near) const {
+        const uint32_t high = (uint32_t)(value >> 32) & 0x7FFFFFFFu,
+                       mantissa = (uint32_t)(value >> 29) & 0x7FFFFFu,
                        units = csz_quick_log(csz_f32_bits(0x3F800000u | mantissa)),
-                       log = high >= first ? 4 * (high & 0x7FF00000u) + units + offset : 0;
-        const double number = __hiloint2double(0x43300000, (int)log) - 0x1p52,
-                     rounded = fma(number, inverse, CSZ_MAGIC_F64);
-        *steps = (uint32_t)csz_bits_f64(rounded);
-        return (fabs(fma(rounded - CSZ_MAGIC_F64, -step, number)) < reach) &
-               ((int32_t)(high - first) < (500 << 20));
+                       steps = steps_of.of(4 * (high & 0x7FF00000u) + units + offset, is_near);
+        const bool is_in = high - first < span;
+        *is_near &= is_in;
+        return is_in ? steps : value ? (uint32_t)CSZ_NO_STEPS : 0;
     }
     __device__ __forceinline__ double of(uint32_t steps) const {
         return __hiloint2double(0x43300000, (int)steps) - 0x1p52;
     }
 };
-
-/* What the quick logarithm cannot tell.  Out of line, as each value would have a copy of it. */
-CSZ_COLD uint32_t csz_steps_slowly(uint32_t size, const csz_pointwise_f32 *in_memory) {
-    const csz_pointwise_f32 z = *in_memory;
-    return csz_pointwise_steps_f32(csz_pointwise_log_f32(csz_f32_bits(size), &z), &z);
-}
-/* 0, which restores no value, where 31 bits do not hold them. */
-CSZ_COLD uint32_t csz_steps_slowly(uint64_t size, const csz_pointwise_f64 *in_memory) {
-    const csz_pointwise_f64 z = *in_memory;
-    const uint64_t nsteps = csz_pointwise_steps_f64(csz_pointwise_log_f64(csz_f64_bits(size), &z), &z);
-    return nsteps < 0x80000000u ? (uint32_t)nsteps : 0;
-}
 
 #endif

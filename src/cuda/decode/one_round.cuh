@@ -225,10 +225,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS *GROUPS_MAX, 1)
                                       block->tile_weight, 1, memory, first_sum);
     }
     csz_previous_wait(); /* the tables kernel ended long ago; kernels after this one must find that it did */
-    __syncthreads();
+    csz_block_meet();
     if (csz_agreed(own->n_slow != 0)) {
         one_round_slow<G>(&own->call, own, &block->job);
-        __syncthreads();
+        csz_block_meet();
     }
     if (csz_agreed(warp == 0)) one_round_end(&call, &block->job, own->faults, r);
 }

@@ -52,9 +52,11 @@ CSZ_DEVICE bool csz_base_is_safe(int64_t base) {
     return base > -CSZ_QUANTUM_LIMIT_F64 + 65536 && base < CSZ_QUANTUM_LIMIT_F64 - 65536;
 }
 
-/* Whether the quick check need look for nothing special: no fill value, and with a pointwise bound no floor,
+/*
+ * Whether the quick check need look for nothing special: no fill value, and with a pointwise bound no floor,
  * and the product of bound and any value from 2^exponent up is a normal number: the least bound is 2^-21
- * (f32) or 2^-38 (f64). */
+ * (f32) or 2^-38 (f64).
+ */
 template <typename Z, typename V> CSZ_DEVICE bool csz_is_plain(const csz_job<V> &job, const csz_claim &c) {
     if constexpr (csz_is_pointwise<Z>::value) {
         const Z *z = csz_quantizer_of<Z>(job, c);
@@ -231,36 +233,39 @@ template <typename V> struct csz_rounding {
 
 /*
  * The same with a pointwise bound.  PLAIN: there is no fill value, no floor, and exponents are so large that
- * products of values and bound are normal numbers (csz_is_plain).  Then the check need not scale both values,
- * and what is below 2^exponent, but for 0, fails it.
+ * products of values and bound are normal numbers (csz_is_plain).  Then the bound is checked by the
+ * logarithm's distance from its step (csz_logarithms); values near a middle wait for csz_near_mend.
  */
 template <typename V, bool PLAIN> struct csz_log_rounding {
     typedef csz_value<V> value;
     typedef typename value::bits bits;
     typename value::pointwise z;
-    const typename value::pointwise *in_memory;
     csz_logarithms<V> logarithms;
     csz_powers<V> powers;
     bits apart; /* from a quantum to its half of a word */
     bits outside;
-    uint32_t largest; /* upper word */
-    int32_t sign;
+    uint32_t near; /* bit b ^ 15: code b */
     bool holds;
     uint32_t h0, h1;
 
     /* Quanta of the plain form have 32 bits. */
     __device__ __forceinline__ csz_log_rounding(const typename value::pointwise &of,
-                                                const typename value::pointwise *at,
+                                                const typename value::pointwise *,
                                                 typename value::quantum middle, int bias)
-        : z(of), in_memory(at), logarithms(of), powers(of), apart((bits)bias - (bits)middle), outside(0),
-          largest(0), sign(0), holds(!PLAIN || (middle > -(1 << 30) && middle < 1 << 30)), h0(0), h1(0) {}
+        : z(of), logarithms(of), powers(of), apart((bits)bias - (bits)middle), outside(0), near(0),
+          holds(!PLAIN || (middle > -(1 << 30) && middle < 1 << 30)), h0(0), h1(0) {}
 
     /* The quantum of a value as a half; *restored. */
-    __device__ __forceinline__ uint32_t half(V v, V *restored) {
+    __device__ __forceinline__ uint32_t half(V v, V *restored, bool *is_near) {
+        const bits all = value::to_bits(v);
         if (PLAIN) {
-            uint32_t steps;
-            if (!logarithms.quick(size_of(v), &steps)) steps = csz_steps_slowly(size_of(v), in_memory);
-            return plain_half(v, steps, restored);
+            const uint32_t steps = logarithms.quick(all, is_near),
+                           negative = (uint32_t)((int32_t)(all >> (8 * sizeof(V) - 32)) >> 31),
+                           offset = (steps ^ negative) - negative + (uint32_t)apart;
+            *restored = value::from_bits(value::to_bits(powers.magnitude(logarithms.of(steps))) |
+                                         (all & value::minus_zero()));
+            outside |= offset;
+            return offset;
         }
         typename value::quantum q;
         holds &= value::candidate(v, z, &q, restored);
@@ -269,45 +274,19 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
         outside |= offset;
         return (uint32_t)offset;
     }
-    static __device__ __forceinline__ bits size_of(V v) { return value::to_bits(v) & ~value::minus_zero(); }
-    __device__ __forceinline__ uint32_t plain_half(V v, uint32_t steps, V *restored) {
-        const bits all = value::to_bits(v);
-        const uint32_t high = (uint32_t)(all >> (8 * sizeof(V) - 32)),
-                       negative = (uint32_t)((int32_t)high >> 31);
-        const V a = value::from_bits(size_of(v)), b = powers.magnitude(logarithms.of(steps));
-        holds &= fabs(b - a) <= z.bound * a;
-        largest = max(largest, high & 0x7FFFFFFFu);
-        sign = min(sign, (int32_t)high);
-        *restored = value::from_bits(value::to_bits(b) | (all & value::minus_zero()));
-        const uint32_t offset = (steps ^ negative) - negative + (uint32_t)apart;
-        outside |= offset;
-        return offset;
-    }
 
     __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
         V r0, r1;
-        uint32_t low0, low1;
-        if (PLAIN && sizeof(V) == 8) { /* one branch for both; f32 is slower so */
-            if (!(logarithms.quick(size_of(low), &low0) & logarithms.quick(size_of(high), &low1))) {
-                low0 = csz_steps_slowly(size_of(low), in_memory);
-                low1 = csz_steps_slowly(size_of(high), in_memory);
-            }
-            low0 = plain_half(low, low0, &r0);
-            low1 = plain_half(high, low1, &r1);
-        } else {
-            low0 = half(low, &r0);
-            low1 = half(high, &r1);
-        }
+        bool near0 = false, near1 = false;
+        const uint32_t low0 = half(low, &r0, &near0), low1 = half(high, &r1, &near1);
+        if (PLAIN) near = 2 * near | (near0 ? 1u : 0) | (near1 ? 0x10000u : 0);
         h0 = h0 * CSZ_VALUE_K + (lows & value::fold(value::to_bits(r0)));
         h1 = h1 * CSZ_VALUE_K + (highs & value::fold(value::to_bits(r1)));
         return __byte_perm(low0, low1, 0x5410);
     }
 
-    /* The bound check: 1 if a value is above the bound, outside the window, infinite, or -0.0. */
-    __device__ __forceinline__ bool doubtful(int window, V) const {
-        return outside >> window != 0 || !holds || largest >= value::infinite() >> (8 * sizeof(V) - 32) ||
-               sign == INT32_MIN;
-    }
+    /* The bound check: 1 if a value has no quantum, or one outside the window. */
+    __device__ __forceinline__ bool doubtful(int window, V) const { return outside >> window != 0 || !holds; }
 
     __device__ __forceinline__ uint32_t hash() const { return h0 * csz_pow_u32(CSZ_VALUE_K, 16) + h1; }
 };
@@ -326,6 +305,42 @@ struct csz_rounded {
     uint32_t hash;
     bool doubtful; /* some value needs a retry */
 };
+
+/*
+ * The unit's values near a middle between two steps, once more by the whole rule.  near: see csz_log_rounding;
+ * returns what changes in the hash.
+ */
+template <typename V, int RANK, typename Z>
+CSZ_COLD csz_rounded csz_near_mend(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
+                                   typename csz_value<V>::quantum middle, uint32_t near) {
+    typedef csz_value<V> value;
+    typedef typename value::quantum quantum;
+    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const uint32_t t = threadIdx.x;
+    const Z z = *csz_quantizer_of<Z>(job, c);
+    const csz_values<V> values(job, c);
+    csz_rounded u = {0, false};
+    for (; near; near &= near - 1) {
+        const uint32_t b = ((uint32_t)__ffs((int)near) - 1) ^ 15, word = b & 15;
+        uint16_t *half = (uint16_t *)(exchange + (word >> 2) * (4 * CSZ_TILE_THREADS) + 4 * t + (word & 3)) +
+                         (b >> 4);
+        bool is_in;
+        quantum q;
+        V restored;
+        const bool holds =
+            value::candidate(__ldg(values.element(csz_code_element(RANK, t, b), &is_in)), z, &q, &restored);
+        const quantum offset = q - middle + bias;
+        if (!holds || offset < 0 || offset >= (quantum)1 << window) {
+            u.doubtful = true;
+            continue;
+        }
+        u.hash += (csz_value_term(restored) -
+                   csz_value_term(value::restore((quantum)*half + middle - bias, z))) *
+                  csz_pow_u32(CSZ_VALUE_K, 31 - b);
+        *half = (uint16_t)offset;
+    }
+    return u;
+}
 
 /*
  * The tile's reference, from its first and last value, and the middle of the window of its quanta, which is
@@ -488,6 +503,14 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     }
     u.hash = HASH ? r.hash() : 0;
     u.doubtful |= r.doubtful(window, z.bound);
+    if constexpr (csz_is_pointwise<Z>::value && PLAIN) {
+        if (r.near && !u.doubtful) {
+            const csz_rounded mended =
+                csz_near_mend<V, RANK, Z>(exchange, job, c, csz_middle_of(reference, bias), r.near);
+            u.hash += HASH ? mended.hash : 0;
+            u.doubtful = mended.doubtful;
+        }
+    }
     if (!PLAIN && z.has_fill) {
         uint32_t w[16];
         csz_words_fetch(w, exchange);

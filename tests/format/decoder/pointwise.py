@@ -7,9 +7,15 @@ from functools import lru_cache
 from .bits import signed
 
 POWER = {False: ("0x1.5bba14p-10", "0x1.3cea88p-7", "0x1.c6b752p-5", "0x1.ebf9bcp-3", "0x1.62e42ap-1"),
-         True: ("0x1.c3bd650fc2983p-36", "0x1.e8cac7351bb22p-32", "0x1.e4cf5158b8ec7p-28", "0x1.b5253d395e7c1p-24",
-                "0x1.62c0223a5c822p-20", "0x1.ffcbfc588b0c5p-17", "0x1.430912f86c786p-13", "0x1.5d87fe78a6730p-10",
-                "0x1.3b2ab6fba4e77p-7", "0x1.c6b08d704a0bfp-5", "0x1.ebfbdff82c58ep-3", "0x1.62e42fefa39efp-1")}
+         True: ("0x1.3b2a9efb64994p-7", "0x1.c6b167d8012ecp-5", "0x1.ebfbdff87b627p-3", "0x1.62e42fef6d0cdp-1")}
+ROOTS = [float.fromhex(r) for r in """
+0x1.0000000000000p+0 0x1.059b0d3158574p+0 0x1.0b5586cf9890fp+0 0x1.11301d0125b51p+0 0x1.172b83c7d517bp+0 0x1.1d4873168b9aap+0
+0x1.2387a6e756238p+0 0x1.29e9df51fdee1p+0 0x1.306fe0a31b715p+0 0x1.371a7373aa9cbp+0 0x1.3dea64c123422p+0 0x1.44e086061892dp+0
+0x1.4bfdad5362a27p+0 0x1.5342b569d4f82p+0 0x1.5ab07dd485429p+0 0x1.6247eb03a5585p+0 0x1.6a09e667f3bcdp+0 0x1.71f75e8ec5f74p+0
+0x1.7a11473eb0187p+0 0x1.82589994cce13p+0 0x1.8ace5422aa0dbp+0 0x1.93737b0cdc5e5p+0 0x1.9c49182a3f090p+0 0x1.a5503b23e255dp+0
+0x1.ae89f995ad3adp+0 0x1.b7f76f2fb5e47p+0 0x1.c199bdd85529cp+0 0x1.cb720dcef9069p+0 0x1.d5818dcfba487p+0 0x1.dfc97337b9b5fp+0
+0x1.ea4afa2a490dap+0 0x1.f50765b6e4540p+0
+""".split()]
 
 
 class Pointwise:
@@ -48,10 +54,14 @@ class Pointwise:
         R, a, sign = self.R, abs(T), int(T < 0) << (self.nbits - 1)
         if a < self.theta:
             return self.bits(R(a * self.slope)) | sign if self.slope else 0
-        n = (a - self.C + (1 << (self.N - 1))) >> self.N
-        f = (a - self.C - (n << self.N)) * 2.0**-self.N
+        M = self.N - 5 if self.is_f64 else self.N
+        n = (a - self.C + (1 << (M - 1))) >> M
+        f = (a - self.C - (n << M)) * 2.0**-self.N
         p = self.powers[0]
         for c in self.powers[1:] + [1.0]:
             p = R(R(p * f) + c)
+        if self.is_f64:
+            p *= ROOTS[n % 32]
+            n //= 32
         bits = self.bits(p) + ((n + self.k) << self.mantissa)
         return bits & ((1 << (self.nbits - 1)) - 1) | sign

@@ -149,7 +149,7 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
         team_read<V, RANK, Z>(call, shared, values, &tables, team);
     else
         team_restore<V, RANK, Z>(call, shared, values, team);
-    __syncthreads(); /* no warp ends while others of the block meet */
+    csz_block_meet(); /* no warp ends while others of the block meet */
 }
 
 /* The kernel's launch alone. */
