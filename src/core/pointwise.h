@@ -21,7 +21,7 @@ enum {
     CSZ_LOG_NBITS_F64 = 40,
     CSZ_POINTWISE_SAMPLES = 2048,
     CSZ_POINTWISE_MARGIN = 6, /* octaves */
-    CSZ_NO_EXPONENT = -32768 /* of a frame without values to choose it by */
+    CSZ_NO_EXPONENT = -32768  /* of a frame without values to choose it by */
 };
 
 #define CSZ_POINTWISE_STRUCT(NAME, FLOAT, UINT)                                                        \
@@ -331,9 +331,8 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
 CSZ_POINTWISE(f32, float, int32_t, uint32_t, CSZ_LOG_NBITS_F32, CSZ_POWER_PARTS_AT_F32, 23, 0x3F3504F3u,
               0x80000000u, 0x00800000u, 0x7F800000u, 0x3F800000u, 480)
 CSZ_POINTWISE(f64, double, int64_t, uint64_t, CSZ_LOG_NBITS_F64, CSZ_POWER_PARTS_AT_F64, 52,
-              0x3FE6A09E667F3BCDull,
-              0x8000000000000000ull, 0x0010000000000000ull, 0x7FF0000000000000ull, 0x3FF0000000000000ull,
-              2047)
+              0x3FE6A09E667F3BCDull, 0x8000000000000000ull, 0x0010000000000000ull, 0x7FF0000000000000ull,
+              0x3FF0000000000000ull, 2047)
 #undef CSZ_POINTWISE
 
 #endif

@@ -239,8 +239,21 @@ CSZ_FN uint32_t csz_reach_order(uint32_t reach) { return reach < 2 ? 0 : 1 + (re
         const BITS bits = csz_bits_##NAME(p + (FLOAT)0), is_finite = (BITS)((bits & ~SIGN) < INFINITE);    \
         return csz_##NAME##_bits(bits & ((BITS)0 - is_finite));                                            \
     }                                                                                                      \
+    /*                                                                                                     \
+     * The rule of a value: how many steps it lies from its prediction, to nearest.  magic: CSZ_MAGIC_F32  \
+     * or _F64, plus what the lower 16 of *bits shall have beside the code.                                \
+     */                                                                                                    \
+    CSZ_FN FLOAT csz_pyramid_code_##NAME(FLOAT v, FLOAT p, FLOAT inverse, FLOAT magic, BITS *bits) {       \
+        const FLOAT m = (v - p) * inverse + magic;                                                         \
+        *bits = csz_bits_##NAME(m);                                                                        \
+        return m - magic;                                                                                  \
+    }                                                                                                      \
     CSZ_FN FLOAT csz_pyramid_restore_##NAME(FLOAT p, FLOAT k, FLOAT step) { return p + k * step; }         \
     CSZ_FN FLOAT csz_size_##NAME(FLOAT x) { return csz_##NAME##_bits(csz_bits_##NAME(x) & ~SIGN); }        \
+    /* 1 if a code may be so large. */                                                                     \
+    CSZ_FN BITS csz_pyramid_has_code_##NAME(FLOAT k) {                                                     \
+        return (BITS)(csz_size_##NAME(k) <= CSZ_CODE_LIMIT);                                               \
+    }                                                                                                      \
     /* 1 if r lies within bound of v in real numbers: where the difference comes out as the bound itself,  \
        its rounding error, which is exact (Knuth), decides. */                                             \
     CSZ_FN BITS csz_is_within_##NAME(FLOAT v, FLOAT r, FLOAT bound) {                                      \

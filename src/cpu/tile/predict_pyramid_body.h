@@ -385,14 +385,15 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
     const BITS kept_zero = q->kept_zero;
     BITS below = sign, kept_zeros = 0, sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
+        BITS low;
         const FLOAT own = NAME(either)((BITS)0 - (BITS)(weight[i] != 0), v[i], p[i]),
-                    m = (own - p[i]) * inverse + MAGIC, k = m - MAGIC,
+                    k = NAME(csz_pyramid_code)(own, p[i], inverse, MAGIC, &low),
                     r = NAME(csz_pyramid_restore)(p[i], k, step);
         /* bits of magnitudes order like these, NaN above all: a difference is negative where one is below */
         below &=
             (NAME(csz_bits)(NAME(csz_size)(own - r)) - most) & (NAME(csz_bits)(NAME(csz_size)(k)) - limit);
         kept_zeros |= (BITS)(NAME(csz_bits)(own) == kept_zero);
-        code[i] = (int16_t)(uint16_t)(NAME(csz_bits)(m) - MAGIC_BITS);
+        code[i] = (int16_t)(uint16_t)low;
         restored[i] = r;
         sum += NAME(weighed)(NAME(csz_bits)(r), weight[i]);
     }
@@ -414,15 +415,16 @@ NAME(quantize_any)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *re
     const FLOAT inverse = q->inverse, step = q->step;
     BITS sum = 0, unsure = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
-        const FLOAT m = (v[i] - p[i]) * inverse + MAGIC, k = m - MAGIC,
+        BITS low;
+        const FLOAT k = NAME(csz_pyramid_code)(v[i], p[i], inverse, MAGIC, &low),
                     r = NAME(csz_pyramid_restore)(p[i], k, step), size = NAME(csz_size)(v[i] - r);
         const BITS is_own = (BITS)(weight[i] != 0),
                    is_within = is_exact ? NAME(csz_is_within)(v[i], r, bound) : (BITS)(size < bound);
-        const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) & is_within &
-                          (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
+        const BITS good =
+            is_own & NAME(csz_pyramid_has_code)(k) & is_within & (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
         const BITS mask = (BITS)0 - good;
         unsure |= is_own & (BITS)(size == bound);
-        code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & mask);
+        code[i] = (int16_t)(uint16_t)(low & mask);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
         restored[i] = NAME(either)(mask, r, p[i]);
         sum += NAME(weighed)(NAME(csz_bits)(r) & mask, weight[i]);
@@ -498,14 +500,16 @@ NAME(quantize_pointwise)(FLOAT *restrict restored, int16_t *restrict code, uint8
     const FLOAT inverse = q->inverse, step = q->step;
     BITS sum = 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++) {
-        const FLOAT m = (NAME(csz_pointwise_octaves)(v[i], &z) - p[i]) * inverse + MAGIC, k = m - MAGIC,
+        BITS low;
+        const FLOAT k = NAME(csz_pyramid_code)(NAME(csz_pointwise_octaves)(v[i], &z), p[i], inverse, MAGIC,
+                                               &low),
                     r = NAME(csz_pyramid_restore)(p[i], k, step), back = NAME(csz_pointwise_value)(r, &z);
         const BITS is_own = (BITS)(weight[i] != 0), bits = NAME(csz_bits)(v[i]);
-        const BITS good = is_own & (BITS)(NAME(csz_size)(k) <= CSZ_CODE_LIMIT) &
-                          NAME(csz_pointwise_holds)(v[i], back, &z) & (BITS)(bits != minus_zero) &
-                          (BITS)(bits != fill) & (BITS)(NAME(csz_bits)(back) != fill);
+        const BITS good = is_own & NAME(csz_pyramid_has_code)(k) & NAME(csz_pointwise_holds)(v[i], back, &z) &
+                          (BITS)(bits != minus_zero) & (BITS)(bits != fill) &
+                          (BITS)(NAME(csz_bits)(back) != fill);
         const BITS mask = (BITS)0 - good;
-        code[i] = (int16_t)(uint16_t)((NAME(csz_bits)(m) - MAGIC_BITS) & mask);
+        code[i] = (int16_t)(uint16_t)(low & mask);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
         restored[i] = NAME(either)(mask, r, p[i]);
         sum += NAME(weighed)(NAME(csz_bits)(back) & mask, weight[i]);

@@ -158,7 +158,8 @@ template <> struct csz_logarithms<float> {
           offset(z.offset - ((uint32_t)z.exponent << CSZ_LOG_NBITS_F32) - CSZ_MAGIC_F32_BITS),
           span(0x7F000000u - z.first), steps_of((double)z.step, inverse_of(z)) {}
 
-    /* A value's steps, without sign; *is_near: the whole rule may find others.  CSZ_NO_STEPS: it must tell. */
+    /* A value's steps, without sign; *is_near: the whole rule may find others.  CSZ_NO_STEPS: it must tell.
+     */
     __device__ __forceinline__ uint32_t quick(uint32_t value, bool *is_near) const {
         const uint32_t size = value & 0x7FFFFFFFu, octave = (size - 0x3F3504F3u) & 0xFF800000u,
                        units = csz_quick_log(csz_f32_bits(size - octave)),
@@ -180,7 +181,8 @@ template <> struct csz_logarithms<double> {
         : first((uint32_t)(z.first >> 32)),
           offset((uint32_t)(z.offset >> (CSZ_LOG_NBITS_F64 - CSZ_LOG_NBITS_F32)) -
                  ((uint32_t)(1023 + z.exponent) << CSZ_LOG_NBITS_F32) - CSZ_MAGIC_F32_BITS),
-          span(min(0x7FE00000u - first, 500u << 20)), steps_of((double)z.step * 0x1p-18, z.inverse * 0x1p18) {}
+          span(min(0x7FE00000u - first, 500u << 20)), steps_of((double)z.step * 0x1p-18, z.inverse * 0x1p18) {
+    }
 
     __device__ __forceinline__ uint32_t quick(uint64_t value, bool *is_near) const {
         const uint32_t high = (uint32_t)(value >> 32) & 0x7FFFFFFFu,

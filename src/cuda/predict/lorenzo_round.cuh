@@ -307,8 +307,8 @@ struct csz_rounded {
 };
 
 /*
- * The unit's values near a middle between two steps, once more by the whole rule.  near: see csz_log_rounding;
- * returns what changes in the hash.
+ * The unit's values near a middle between two steps, once more by the whole rule.  near: see
+ * csz_log_rounding; returns what changes in the hash.
  */
 template <typename V, int RANK, typename Z>
 CSZ_COLD csz_rounded csz_near_mend(uint32_t *exchange, const csz_job<V> &job, const csz_claim &c,
@@ -322,8 +322,8 @@ CSZ_COLD csz_rounded csz_near_mend(uint32_t *exchange, const csz_job<V> &job, co
     csz_rounded u = {0, false};
     for (; near; near &= near - 1) {
         const uint32_t b = ((uint32_t)__ffs((int)near) - 1) ^ 15, word = b & 15;
-        uint16_t *half = (uint16_t *)(exchange + (word >> 2) * (4 * CSZ_TILE_THREADS) + 4 * t + (word & 3)) +
-                         (b >> 4);
+        uint16_t *half =
+            (uint16_t *)(exchange + (word >> 2) * (4 * CSZ_TILE_THREADS) + 4 * t + (word & 3)) + (b >> 4);
         bool is_in;
         quantum q;
         V restored;
@@ -334,9 +334,9 @@ CSZ_COLD csz_rounded csz_near_mend(uint32_t *exchange, const csz_job<V> &job, co
             u.doubtful = true;
             continue;
         }
-        u.hash += (csz_value_term(restored) -
-                   csz_value_term(value::restore((quantum)*half + middle - bias, z))) *
-                  csz_pow_u32(CSZ_VALUE_K, 31 - b);
+        u.hash +=
+            (csz_value_term(restored) - csz_value_term(value::restore((quantum)*half + middle - bias, z))) *
+            csz_pow_u32(CSZ_VALUE_K, 31 - b);
         *half = (uint16_t)offset;
     }
     return u;

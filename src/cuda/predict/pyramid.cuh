@@ -15,42 +15,47 @@
 /* ---- the type's arithmetic ---- */
 
 template <typename V> struct pyramid_value;
-#define CSZ_PYRAMID_VALUE(V, NAME)                                                                          \
-    template <> struct pyramid_value<V> {                                                                   \
-        static __device__ __forceinline__ V interpolate(uint32_t reach, V a, V b, V c, V d) {               \
-            return csz_interpolate_##NAME(reach, a, b, c, d);                                               \
-        }                                                                                                   \
-        static __device__ __forceinline__ V mean2(V p, V q) { return csz_mean2_##NAME(p, q); }              \
-        static __device__ __forceinline__ V mean3(V p, V q, V r) { return csz_mean3_##NAME(p, q, r); }      \
-        static __device__ __forceinline__ V prediction(V p) { return csz_prediction_##NAME(p); }            \
-        static __device__ __forceinline__ V restore(V p, V k, V step) {                                     \
-            return csz_pyramid_restore_##NAME(p, k, step);                                                  \
-        }                                                                                                   \
-        static __device__ __forceinline__ bool is_within(V v, V r, V bound) {                               \
-            return csz_is_within_##NAME(v, r, bound) != 0;                                                  \
-        }                                                                                                   \
-        static __device__ __forceinline__ typename csz_value<V>::quantizer quantizer(double bound, int has, \
-                                                                                     uint64_t fill) {       \
-            return csz_quantizer_make_##NAME(bound, has, fill, 0);                                          \
-        }                                                                                                   \
-        /* With a pointwise bound: a value's logarithm in octaves, and back. */                             \
-        typedef typename csz_value<V>::pointwise pointwise;                                                 \
-        static __device__ __forceinline__ V octaves(V v, const pointwise &z) {                              \
-            return csz_pointwise_octaves_##NAME(v, &z);                                                     \
-        }                                                                                                   \
-        static __device__ __forceinline__ V raise(V octaves, const pointwise &z) {                          \
-            return csz_pointwise_value_##NAME(octaves, &z);                                                 \
-        }                                                                                                   \
-        /* Of what lattices hold. */                                                                        \
-        static __device__ __forceinline__ V step_of(const typename csz_value<V>::quantizer &z) {            \
-            return z.step;                                                                                  \
-        }                                                                                                   \
-        static __device__ __forceinline__ V step_of(const pointwise &z) {                                   \
-            return csz_pointwise_step_##NAME(&z);                                                           \
-        }                                                                                                   \
-        static __device__ __forceinline__ bool holds(V v, V r, const pointwise &z) {                        \
-            return csz_pointwise_holds_##NAME(v, r, &z) != 0;                                               \
-        }                                                                                                   \
+#define CSZ_PYRAMID_VALUE(V, NAME)                                                                           \
+    template <> struct pyramid_value<V> {                                                                    \
+        static __device__ __forceinline__ V interpolate(uint32_t reach, V a, V b, V c, V d) {                \
+            return csz_interpolate_##NAME(reach, a, b, c, d);                                                \
+        }                                                                                                    \
+        static __device__ __forceinline__ V mean2(V p, V q) { return csz_mean2_##NAME(p, q); }               \
+        static __device__ __forceinline__ V mean3(V p, V q, V r) { return csz_mean3_##NAME(p, q, r); }       \
+        static __device__ __forceinline__ V prediction(V p) { return csz_prediction_##NAME(p); }             \
+        static __device__ __forceinline__ V code(V v, V p, V inverse, V magic,                               \
+                                                 typename csz_value<V>::bits *bits) {                        \
+            return csz_pyramid_code_##NAME(v, p, inverse, magic, bits);                                      \
+        }                                                                                                    \
+        static __device__ __forceinline__ bool has_code(V k) { return csz_pyramid_has_code_##NAME(k) != 0; } \
+        static __device__ __forceinline__ V restore(V p, V k, V step) {                                      \
+            return csz_pyramid_restore_##NAME(p, k, step);                                                   \
+        }                                                                                                    \
+        static __device__ __forceinline__ bool is_within(V v, V r, V bound) {                                \
+            return csz_is_within_##NAME(v, r, bound) != 0;                                                   \
+        }                                                                                                    \
+        static __device__ __forceinline__ typename csz_value<V>::quantizer quantizer(double bound, int has,  \
+                                                                                     uint64_t fill) {        \
+            return csz_quantizer_make_##NAME(bound, has, fill, 0);                                           \
+        }                                                                                                    \
+        /* With a pointwise bound: a value's logarithm in octaves, and back. */                              \
+        typedef typename csz_value<V>::pointwise pointwise;                                                  \
+        static __device__ __forceinline__ V octaves(V v, const pointwise &z) {                               \
+            return csz_pointwise_octaves_##NAME(v, &z);                                                      \
+        }                                                                                                    \
+        static __device__ __forceinline__ V raise(V octaves, const pointwise &z) {                           \
+            return csz_pointwise_value_##NAME(octaves, &z);                                                  \
+        }                                                                                                    \
+        /* Of what lattices hold. */                                                                         \
+        static __device__ __forceinline__ V step_of(const typename csz_value<V>::quantizer &z) {             \
+            return z.step;                                                                                   \
+        }                                                                                                    \
+        static __device__ __forceinline__ V step_of(const pointwise &z) {                                    \
+            return csz_pointwise_step_##NAME(&z);                                                            \
+        }                                                                                                    \
+        static __device__ __forceinline__ bool holds(V v, V r, const pointwise &z) {                         \
+            return csz_pointwise_holds_##NAME(v, r, &z) != 0;                                                \
+        }                                                                                                    \
     };
 CSZ_PYRAMID_VALUE(float, f32)
 CSZ_PYRAMID_VALUE(double, f64)

@@ -11,34 +11,31 @@
 
 /* ---- a value ---- */
 
-/* Added to a quotient it leaves the code plus 2^15 in the low bits. */
-CSZ_DEVICE float pyramid_magic(float) { return CSZ_MAGIC_F32 + 32768.0f; }
-CSZ_DEVICE double pyramid_magic(double) { return CSZ_MAGIC_F64 + 32768.0; }
+CSZ_DEVICE float pyramid_magic(float) { return CSZ_MAGIC_F32; }
+CSZ_DEVICE double pyramid_magic(double) { return CSZ_MAGIC_F64; }
 
-CSZ_DEVICE float pyramid_round(float x, int32_t *number) {
-    const float m = x + CSZ_MAGIC_F32;
-    *number = (int16_t)(csz_bits_f32(m) - CSZ_MAGIC_F32_BITS);
-    return m - CSZ_MAGIC_F32;
-}
-CSZ_DEVICE double pyramid_round(double x, int32_t *number) {
-    const double m = x + CSZ_MAGIC_F64;
-    *number = (int16_t)(csz_bits_f64(m) - CSZ_MAGIC_F64_BITS);
-    return m - CSZ_MAGIC_F64;
-}
-
-/* A value's code and what it restores; 0: it has none, and its prediction stands for it. */
-template <typename V>
-CSZ_DEVICE bool pyramid_quantize(V v, V prediction, const typename csz_value<V>::quantizer &z, V bound,
+/*
+ * A value's code and what it restores; 0: it has none, and its prediction stands for it.  own: what is
+ * quantized of v; accepts(r): whether v may come back as r is restored.
+ */
+template <typename V, typename Accepts>
+CSZ_DEVICE bool pyramid_quantize(V own, V prediction, V inverse, V step, const Accepts &accepts,
                                  int32_t *code, V *restored) {
-    typedef csz_value<V> value;
-    const V k = pyramid_round((v - prediction) * z.inverse, code), limit = (V)CSZ_CODE_LIMIT;
-    const V r = pyramid_value<V>::restore(prediction, k, z.step);
-    const bool good = k <= limit && k >= -limit && pyramid_value<V>::is_within(v, r, bound) &&
-                      value::to_bits(v) != z.kept_zero &&
-                      !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
+    typename csz_value<V>::bits low;
+    const V k = pyramid_value<V>::code(own, prediction, inverse, pyramid_magic(own), &low),
+            r = pyramid_value<V>::restore(prediction, k, step);
+    const bool good = pyramid_value<V>::has_code(k) && accepts(r);
     *restored = good ? r : prediction;
-    if (!good) *code = 0;
+    *code = good ? (int16_t)(uint16_t)low : 0;
     return good;
+}
+
+/* Whether v may come back as r. */
+template <typename V>
+CSZ_DEVICE bool pyramid_accepts(V v, V r, const typename csz_value<V>::quantizer &z, V bound) {
+    typedef csz_value<V> value;
+    return pyramid_value<V>::is_within(v, r, bound) && value::to_bits(v) != z.kept_zero &&
+           !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
 }
 
 /*
@@ -60,14 +57,6 @@ CSZ_DEVICE uint32_t parked_offset(uint32_t c) {
 }
 CSZ_DEVICE uint16_t *parked_at(uint32_t *exchange, uint32_t c) {
     return (uint16_t *)((char *)exchange + parked_offset(c));
-}
-
-/* Whether a value of class none comes back as the coarser lattice has it. */
-template <typename V>
-CSZ_DEVICE bool coarser_is_good(V v, V r, const typename csz_value<V>::quantizer &z, V bound) {
-    typedef csz_value<V> value;
-    return pyramid_value<V>::is_within(v, r, bound) && value::to_bits(v) != z.kept_zero &&
-           !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
 }
 
 /* The smaller of `least` and a number that is 0 only if size is the bound. */
@@ -108,7 +97,8 @@ template <typename V, int RANK> struct quick_quantize {
 
     __device__ __forceinline__ quick_quantize(uint32_t t, packed_shared<V> &sh)
         : inverse(sh.tile.quantizer.inverse), step(sh.tile.quantizer.step), bound(sh.tile.bound),
-          magic(pyramid_magic(bound)), kept_zero(sh.tile.quantizer.kept_zero), least(~0u), nearest(~0u) {
+          magic(pyramid_magic(bound) + (V)32768), kept_zero(sh.tile.quantizer.kept_zero), least(~0u),
+          nearest(~0u) {
         const uint32_t first = parked_offset(tile::code(t, 0));
 #pragma unroll
         for (int i = 0; i < tile::CELLS; i++)
@@ -117,19 +107,19 @@ template <typename V, int RANK> struct quick_quantize {
     __device__ __forceinline__ void row(int, int, const V *) {}
     __device__ __forceinline__ void meet() const { __syncthreads(); }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
-        V r = prediction, m = magic;
+        V r = prediction;
+        typename value::bits low = 32768;
         bool good = value::to_bits(v) != kept_zero;
         if (klass) {
             /* with 2^15 added, which does not change how it rounds */
-            m = (v - prediction) * inverse + magic;
-            const V k = m - magic;
+            const V k = pyramid_value<V>::code(v, prediction, inverse, magic, &low);
             r = pyramid_value<V>::restore(prediction, k, step);
-            good = good & (fast_size(k) <= (V)CSZ_CODE_LIMIT);
+            good = good & pyramid_value<V>::has_code(k);
         }
         const V size = fast_size(v - r);
         nearest = bound_distance(size, bound, nearest);
         good = good & (size < bound);
-        const uint32_t word = good ? (uint32_t)value::to_bits(m) : 0;
+        const uint32_t word = good ? (uint32_t)low : 0;
         least = min(least, word);
         *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
         hash.add(i, csz_value_term(good ? r : v));
@@ -179,8 +169,10 @@ template <typename V, int RANK> struct full_rule_quantize {
         int32_t code = 0;
         prediction = prediction + (V)0; /* -0.0 is none */
         V restored = prediction;
-        const bool good = klass ? pyramid_quantize(v, prediction, z, sh.tile.bound, &code, &restored)
-                                : coarser_is_good(v, prediction, z, sh.tile.bound);
+        const auto accepts = [&](V r) { return pyramid_accepts(v, r, z, sh.tile.bound); };
+        const bool good = klass
+                              ? pyramid_quantize(v, prediction, z.inverse, z.step, accepts, &code, &restored)
+                              : accepts(prediction);
         if (klass)
             *parked_at(csz_exchange(sh.predict), number[i] + klass * tile::CLASS_N) =
                 (uint16_t)((is_inside ? code : 0) + 32768);

@@ -12,8 +12,8 @@
 #include "cuda/predict/lorenzo.cuh"
 
 /*
- * The rule by which tiles are quantized in the general form.  Of a value that has a code: what the lattice
- * holds, and what the field comes back with.
+ * The rule by which tiles are quantized in the general form: what is quantized of a value, and whether it may
+ * come back as a lattice's restored value does; *back: as what.
  */
 template <typename V, typename Z> struct general_rule {
     typename csz_value<V>::quantizer z;
@@ -21,15 +21,10 @@ template <typename V, typename Z> struct general_rule {
 
     __device__ __forceinline__ explicit general_rule(const packed_tile<V> &tile)
         : z(tile.quantizer), bound(tile.bound) {}
-    __device__ __forceinline__ bool quantize(V v, V prediction, int32_t *code, V *restored, V *back) const {
-        const bool good = pyramid_quantize(v, prediction, z, bound, code, restored);
-        *back = *restored;
-        return good;
-    }
-    /* Of class none: restored by the coarser lattice. */
+    __device__ __forceinline__ V own(V v) const { return v; }
     __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
         *back = restored;
-        return coarser_is_good(v, restored, z, bound);
+        return pyramid_accepts(v, restored, z, bound);
     }
 };
 
@@ -37,19 +32,10 @@ template <typename V, typename Z> struct general_rule {
 template <typename V> struct general_rule<V, typename csz_value<V>::pointwise> {
     typedef csz_value<V> value;
     typename value::pointwise z;
-    V step, inverse;
 
     __device__ __forceinline__ explicit general_rule(const packed_tile<V> &tile)
-        : z(lattice_quantizer<typename value::pointwise>(tile)), step(tile.quantizer.step),
-          inverse(tile.quantizer.inverse) {}
-    __device__ __forceinline__ bool quantize(V v, V prediction, int32_t *code, V *restored, V *back) const {
-        const V k = pyramid_round((pyramid_value<V>::octaves(v, z) - prediction) * inverse, code),
-                limit = (V)CSZ_CODE_LIMIT, r = pyramid_value<V>::restore(prediction, k, step);
-        const bool good = (k <= limit) & (k >= -limit) & accepts(v, r, back);
-        *restored = good ? r : prediction;
-        if (!good) *code = 0;
-        return good;
-    }
+        : z(lattice_quantizer<typename value::pointwise>(tile)) {}
+    __device__ __forceinline__ V own(V v) const { return pyramid_value<V>::octaves(v, z); }
     __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
         *back = pyramid_value<V>::raise(restored, z);
         return pyramid_value<V>::holds(v, *back, z) && value::to_bits(v) != value::minus_zero() &&
@@ -96,7 +82,9 @@ template <typename V, typename Z> CSZ_COLD uint32_t general_quantize(packed_shar
         int32_t number;
         V restored, back;
         const uint32_t code = sh.codes.of(zz, y, x);
-        const bool good = rule.quantize(v, prediction, &number, &restored, &back);
+        const bool good = pyramid_quantize(
+            rule.own(v), prediction, tile.quantizer.inverse, tile.quantizer.step,
+            [&](V r) { return rule.accepts(v, r, &back); }, &number, &restored);
         if (!good) element_refuse(sh, zz, y, x);
         if (number) *parked_at(exchange, code) = (uint16_t)(number + 32768);
         hash += value::fold(value::to_bits(good ? back : v)) * weight(code);
