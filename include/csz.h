@@ -347,7 +347,8 @@ CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t ar
 
 enum { CSZ_NLEVELS_MAX = 32 };
 
-/* How tiles were coded.  Counts are of tiles where nothing else is said. */
+/* How tiles were coded.  Counts are of tiles where nothing else is said, those of pyramids' coarser lattices
+ * among them, which csz_info's ntiles leaves out. */
 typedef struct csz_tile_counts {
     uint64_t empty;    /* no record: every value is quantum 0 */
     uint64_t constant; /* one quantum */

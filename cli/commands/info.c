@@ -99,12 +99,14 @@ static void print_text(const cli_archive_source *archive, const csz_tile_counts 
            info->has_zstd ? ", then zstd" : "");
     printf("size             %llu bytes, ", (unsigned long long)info->nbytes_archive);
     cli_report_size(stdout, info);
-    printf("\nframes           %llu\ntiles            %llu of %llux%llux%llu\n",
+    printf("\nframes           %llu\ntiles            %llu of %llux%llux%llu",
            (unsigned long long)info->nframes, (unsigned long long)info->ntiles,
            (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
            (unsigned long long)info->tile_dims[2]);
-    uint64_t ntiles = 0; /* those of lattices included */
+    uint64_t ntiles = 0;
     for (int i = 0; i < N_TILE_ROWS; i++) ntiles += count_at(counts, tile_rows[i].offset);
+    if (ntiles > info->ntiles) printf("; with those of coarser lattices %llu:", (unsigned long long)ntiles);
+    putchar('\n');
     for (int i = 0; i < N_TILE_ROWS; i++) {
         uint64_t count = count_at(counts, tile_rows[i].offset);
         if (count)

@@ -512,6 +512,13 @@ same_text "auto takes them" "$(stat -c %s pyramid.csz)" "$(stat -c %s auto.csz)"
 holds "info of pyramids" "$csz" info auto.csz
 says "says how values are predicted" '^predictor +pyramid$' out.txt
 says "and lists the levels" '^  bytes of level 2 +[0-9]+  13x16x33$' out.txt
+holds "and says that tiles by coder count those of coarser lattices, too" python3 -c '
+import re
+text = open("out.txt").read()
+field, all = map(int, re.search(r"^tiles +(\d+) of [x\d]+; with those of coarser lattices (\d+):$", text, re.M).groups())
+rows = re.search(r":\n((?:  .* +\d+ +[\d.]+%\n)+)", text)[1].splitlines()
+assert field == 7 * 4 * 5 and field < all == sum(int(row.split()[-2]) for row in rows), (field, all, rows)'
+holds "info of Lorenzo" bash -c "'$csz' info lorenzo.csz | grep -qE '^tiles +[0-9]+ of [x0-9]+$'"
 json "info of pyramids" 'predictor="pyramid"' npyramids=1 -- "$csz" info pyramid.csz --json
 json "info of Lorenzo" 'predictor="lorenzo"' npyramids=0 nlevels=1 -- "$csz" info lorenzo.csz --json
 "$csz" decompress auto.csz -o whole.f32 -q
