@@ -78,6 +78,10 @@ static void print_settings(const csz_hdf5_settings *settings) {
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
            cli_number_text(bound, settings->bound, CSZ_F64),
            cli_is_ranged(settings->bound_mode) ? ", in each chunk by its own range" : "");
+    if (cli_is_ranged(settings->bound_mode))
+        puts("             with more than eight numbers far outside in a chunk, its others may come back as "
+             "one,\n"
+             "             and no program says so: csz hdf5 cdvals --of FIELD looks for them");
     if (settings->floor > 0) printf("floor        %s\n", cli_number_text(bound, settings->floor, CSZ_F64));
     printf("predictor    %s\n", cli_name_of(settings->predictor, cli_predictor_names));
     printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
