@@ -10,7 +10,7 @@ the best of several rounds counts, so that a slow moment of the machine falls on
 timed on two threads, too.  SPERR and zfp run inside HDF5 and are not timed.  Two of the fields are timed once
 more, mirrored along their slowest dim to the size that users have.
 
-Writes a report in Markdown and a picture of bits a value over PSNR, one panel a field.  With --exact: a
+Writes a report in Markdown and a picture of PSNR over bits a value, one panel a field.  With --exact: a
 report of -m exact beside blosc2 (shuffle, zstd of level 5), both ways on one thread, alone.  With --pwr: a
 report of -m pwr beside a plain quantization of logarithms.
 """
@@ -37,6 +37,9 @@ CODERS = tuple(f"csz {p}" for p in PREDICTORS) + PEERS
 TIMED = CODERS[:3] + ("SZ3",)
 TWO_THREADS = "csz pyramid, two threads"
 UNSIGNED = tuple(f"csz {p}, unsigned zeros" for p in PREDICTORS)
+# Coders of the picture, with colour and dashes.
+DRAWN = (("csz auto", "#c9171e", ""), ("csz lorenzo", "#c9171e", ' stroke-dasharray="2 2"'), ("SZ3", "#2f7d4f", ""),
+         ("SPERR", "#5f7fb0", ""), ("zfp", "#999", ""))  # fmt: skip
 LARGE = ("cloud_c768_p01", "rt_density")  # auto takes Lorenzo; a pyramid
 LARGE_NBYTES = 128e6
 # One field of each kind of csz-fields, where there is no folder of real ones.
@@ -336,29 +339,37 @@ def version(package):
 
 
 def draw(fields, results, path):
-    import matplotlib
+    """PSNR over bits a value, one small panel a field, on the same axes, in lines that a diff can show."""
+    left, top, wide, high, columns = 30, 44, 142, 118, 5
+    least, most, ticks = 0.01, 32, (0.01, 0.1, 1, 10)  # bits
+    low, up = 30, 120  # dB
+    rows = -(-len(fields) // columns)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + wide * columns} {top + high * rows + 8}" font-family="Helvetica, Arial, sans-serif" font-size="10" fill="#333">',
+           '<rect width="100%" height="100%" fill="#fff"/>',
+           '<text x="30" y="16" font-size="13" font-weight="bold">PSNR in dB over bits a value</text>']  # fmt: skip
+    for i, (coder, colour, dashes) in enumerate(DRAWN):
+        out.append(f'<path d="M{250 + 95 * i} 12h18" stroke="{colour}" stroke-width="2"{dashes}/><text x="{272 + 95 * i}" y="16">{coder}</text>')
+    for k, field in enumerate(fields):
+        x0, y0, w, h = left + wide * (k % columns), top + high * (k // columns), wide - 12, high - 34
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+        def x_of(bits):
+            return x0 + w * math.log(bits / least) / math.log(most / least)
 
-    columns = min(4, len(fields))
-    figure, axes = pyplot.subplots(-(-len(fields) // columns), columns, figsize=(4 * columns, 3 * -(-len(fields) // columns)), squeeze=False)
-    styles = dict(zip(CODERS, (("C3", "-"), ("C0", ":"), ("C1", ":"), ("C2", "-"), ("C4", "-"), ("C7", "-"))))
-    for panel, field in zip(axes.flat, fields):
-        for coder in CODERS:
-            points = [results[field.name, bound, coder] for bound in PICTURE_BOUNDS]
-            points = [p for p in points if p and math.isfinite(p.psnr)]
-            colour, line = styles[coder]
-            panel.plot([p.bits for p in points], [p.psnr for p in points], line, color=colour, marker=".", label=coder)
-        panel.set(title=field.name, xscale="log", xlabel="bits a value", ylabel="PSNR, dB")
-        panel.xaxis.set_major_formatter("{x:g}")
-        panel.xaxis.set_minor_formatter("")
-        panel.grid(alpha=0.3)
-    for panel in list(axes.flat)[len(fields) :]:
-        panel.axis("off")
-    axes.flat[0].legend(fontsize="small")
-    figure.tight_layout()
-    figure.savefig(path)
+        def y_of(psnr):
+            return y0 + h * (up - psnr) / (up - low)
+
+        levels = range(low, up + 1, 30)
+        grid = "".join([*[f"M{x_of(bits):.0f} {y0}v{h}" for bits in ticks], *[f"M{x0} {y_of(psnr):.0f}h{w}" for psnr in levels]])
+        out.append(f'<text x="{x0}" y="{y0 - 4}">{field.name}</text><path d="{grid}" stroke="#e2e2e2"/>')
+        labels = [(x_of(bits), y0 + h + 11, "middle", bits) for bits in ticks]
+        labels += [(x0 - 4, y_of(psnr) + 3, "end", psnr) for psnr in levels if k % columns == 0]
+        out += [f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="#777" font-size="8">{label:g}</text>' for x, y, anchor, label in labels]
+        for coder, colour, dashes in reversed(DRAWN):
+            found = [results[field.name, bound, coder] for bound in PICTURE_BOUNDS]
+            points = [f"{x_of(one.bits):.0f} {y_of(one.psnr):.0f}" for one in found if one and low <= one.psnr <= up and least <= one.bits <= most]
+            if points:
+                out.append(f'<path d="M{"L".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>')
+    pathlib.Path(path).write_text("\n".join([*out, "</svg>"]) + "\n")
 
 
 def main():
@@ -373,7 +384,7 @@ def main():
     parser.add_argument("--exact", action="store_true", help="-m exact beside blosc2, and nothing else")
     parser.add_argument("--pwr", action="store_true", help="-m pwr beside plain quantization of logarithms, and nothing else")
     parser.add_argument("--out", default="build-cpu/ratio.md")
-    parser.add_argument("--picture", default="build-cpu/ratio.svg", help=".svg or .png")
+    parser.add_argument("--picture", default="build-cpu/ratio.svg", help="an SVG file")
     args = parser.parse_args()
     fields, results = read_fields(args), {}
     if args.exact or args.pwr:

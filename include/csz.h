@@ -140,7 +140,11 @@ typedef enum csz_workflow {
 /*
  * How values are predicted.  Lorenzo predicts from neighbours.  The pyramid interpolates on a pyramid of
  * lattices; it makes smooth fields smaller, and gives previews.  AUTO takes for each frame the one that a
- * sample of its tiles says is smaller.  Fields of one dimension are always predicted by Lorenzo.
+ * sample of its tiles says is smaller.
+ *
+ * Whatever is asked for, Lorenzo predicts fields of one dimension, dims of 1 not counted, exact archives, f32
+ * with pointwise bounds below 5.3e-6, and frames whose pyramid would be larger than their values.
+ * csz_info.has_pyramids and, frame by frame, csz_frame_predictor tell what was used.
  */
 typedef enum csz_predictor {
     CSZ_PREDICTOR_LORENZO = 0,
@@ -347,7 +351,8 @@ CSZ_API csz_status csz_test(csz_context *context, const void *archive, size_t ar
 
 enum { CSZ_NLEVELS_MAX = 32 };
 
-/* How tiles were coded.  Counts are of tiles where nothing else is said. */
+/* How tiles were coded.  Counts are of tiles where nothing else is said, those of pyramids' coarser lattices
+ * among them, which csz_info's ntiles leaves out. */
 typedef struct csz_tile_counts {
     uint64_t empty;    /* no record: every value is quantum 0 */
     uint64_t constant; /* one quantum */

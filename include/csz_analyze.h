@@ -83,9 +83,10 @@ typedef struct csz_analysis {
     double seconds;                 /* of this bound; the first has the range, which all share */
     char reason[CSZ_REASON_NBYTES]; /* what auto does and why, and a suspected fill value; in English */
     csz_workflow_size predictor[3]; /* by csz_predictor, of workflow auto; 0 where they are not compared */
-    uint64_t nframes, npyramids;    /* frames, and those of them that predictor auto makes pyramids; a few of
-                                       these may turn out larger, and then are Lorenzo's */
-    int has_pyramid;                /* 0: of one dimension, which Lorenzo predicts whatever is asked for */
+    uint64_t nframes, npyramids; /* frames, and those of them that predictor auto makes pyramids; predicted,
+                                    some may turn out larger and then are Lorenzo's, which
+                                    predictor_reason says where the sample has signs of it */
+    int has_pyramid;             /* 0: of one dimension, which Lorenzo predicts whatever is asked for */
     char predictor_reason[CSZ_REASON_NBYTES]; /* the same of predictor auto; empty: not compared */
 } csz_analysis;
 

@@ -98,6 +98,10 @@ CSZ_API csz_status csz_compress_frame(csz_context *context, void *out, size_t ca
 #define CSZ_FRAME_START_NBYTES 32
 CSZ_API csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const csz_plan *plan, uint64_t i);
 
+/* Which predictor a frame has, from the same bytes: CSZ_PREDICTOR_LORENZO or CSZ_PREDICTOR_PYRAMID. */
+CSZ_API csz_status csz_frame_predictor(csz_predictor *predictor, const void *start, const csz_plan *plan,
+                                       uint64_t i);
+
 /*
  * Restores the part of a frame that lies in the box begin <= index < end of effective dims, dense, into
  * values, which may lie on the device.  NULL, NULL: the whole frame.  All that is restored is checked, for

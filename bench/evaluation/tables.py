@@ -67,7 +67,7 @@ def section_commands():
     rows = (("a field's codes, entropy, Huffman length, runs, madograms; every workflow predicted, and why auto does what it does", "`csz analyze FILE -t f32 -d DIMS`; `--exact` for the truth, `--json` for all of it; csz_analyze"),
             ("what that takes against compressing, field by field", "`make share`"),
             ("the choice, the paper's two thresholds, reuse of books, every table of the paper", "`make evaluation`, this page; `FULL=1` for [the paper's sizes](../bench/results/paper-size.md); on a GPU `tools/gpu_evaluation` besides"),
-            ("pyramids and `-p auto` beside Lorenzo, SZ3, SPERR and zfp: ratios, PSNR, speed; on a GPU; which levels previews have", "`make bench-ratio` ([results](../bench/results/2026-11-19-ratio.md)); `make gpu-bench` ([results](../bench/results/2026-11-19-h200-compare.md)); `csz info ARCHIVE`"),
+            ("pyramids and `-p auto` beside Lorenzo, SZ3, SPERR and zfp: ratios, PSNR, speed; on a GPU; which levels previews have", "`make bench-ratio` ([results](../bench/results/2026-11-19-ratio.md), [picture](figures/psnr_over_bits.svg)); `make gpu-bench` ([results](../bench/results/2026-11-19-h200-compare.md)); `csz info ARCHIVE`"),
             ("the generated fields, and that they have the same bits everywhere", "`build/csz-fields list`; `build/csz-fields check bench/fields/checksums.txt`; published files instead: `SDRBENCH=FOLDER`"),
             ("pictures of one field and of all tables", "`csz-report`; of this run `build/evaluation/report.html`"),
             ("errors, PSNR, SSIM, autocorrelation and entropy of two fields", "`csz compare A B -t f32 -d DIMS`; csz_quality_measure"))

@@ -39,7 +39,7 @@ typedef struct compression {
     csz_layout shape;
     csz_info info;   /* of the archive, with the bound resolved */
     uint64_t *sizes; /* of the frames written */
-    uint64_t nsizes, sizes_capacity, values_done;
+    uint64_t nsizes, sizes_capacity, values_done, npyramids;
     pthread_mutex_t mutex; /* of what workers add to */
     csz_metrics metrics;
     int is_broken;         /* the bound, as --verify found */
@@ -133,6 +133,9 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
         c->sizes_capacity = capacity;
     }
     c->sizes[c->nsizes++] = out_nbytes;
+    csz_predictor predictor = CSZ_PREDICTOR_LORENZO;
+    (void)csz_frame_predictor(&predictor, out, c->plan, i);
+    c->npyramids += predictor == CSZ_PREDICTOR_PYRAMID;
     c->values_done += frame.values_nbytes;
     if (c->source.stream.is_seekable) cli_progress_set(c->values_done);
     pthread_mutex_lock(&c->mutex);
@@ -254,7 +257,7 @@ static int judge(compression *c) {
 static int stream_frames(compression *c, const cli_output *output) {
     unsigned char header[CSZ_HEADER_MAX_NBYTES];
     int status = CLI_DONE;
-    c->nsizes = c->values_done = 0;
+    c->nsizes = c->values_done = c->npyramids = 0;
     cli_metrics_init(&c->metrics);
     if (output) {
         status = cli_sink_open(&c->sink, output, c->workers.hold_nbytes);
@@ -403,8 +406,10 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
     fprintf(stream, "  %s -> %s, ", cli_nbytes_text(in, (double)report->nbytes_in),
             cli_nbytes_text(out, (double)report->nbytes_out));
     cli_report_size(stream, report->info);
-    fprintf(stream, "\n  bound %s, workflow %s, backend %s\n", cli_bound_text(bound, report->info),
-            cli_name_of(report->info->workflow, cli_workflow_names), report->backend);
+    fprintf(stream, "\n  bound %s, predictor ", cli_bound_text(bound, report->info));
+    cli_report_predictor(stream, report->info, report->npyramids);
+    fprintf(stream, ", workflow %s, backend %s\n", cli_name_of(report->info->workflow, cli_workflow_names),
+            report->backend);
     fprintf(stream, "  %.3f s, %s/s", report->seconds,
             cli_nbytes_text(rate, report->seconds > 0 ? (double)report->nbytes_in / report->seconds : 0));
     fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
@@ -427,6 +432,7 @@ static void print_report(compression *c, const cli_output *output) {
     report.field = &c->source.field;
     report.nbytes_in = c->source.nbytes;
     report.nbytes_out = info.nbytes_archive;
+    report.npyramids = c->npyramids;
     report.seconds = cli_workers_seconds(&c->workers);
     report.metrics = c->arguments->verify ? &c->metrics : NULL;
     cli_many_add(report.nbytes_in, report.nbytes_out);
@@ -444,6 +450,7 @@ static void print_report(compression *c, const cli_output *output) {
         cli_json json;
         cli_report_json(&json, stream, &report);
         cli_json_double(&json, "elapsed_seconds", c->seconds);
+        cli_report_predictor_json(&json, &report);
         if (c->targeted) {
             cli_json_u64(&json, "nbytes_wanted", c->target.nbytes_wanted);
             cli_json_u64(&json, "ntrials", (uint64_t)c->target.ntrials);

@@ -78,6 +78,10 @@ static void print_settings(const csz_hdf5_settings *settings) {
     printf("bound        %s %s%s\n", cli_name_of(settings->bound_mode, cli_mode_names),
            cli_number_text(bound, settings->bound, CSZ_F64),
            cli_is_ranged(settings->bound_mode) ? ", in each chunk by its own range" : "");
+    if (cli_is_ranged(settings->bound_mode))
+        puts("             with more than eight numbers far outside in a chunk, its others may come back as "
+             "one,\n"
+             "             and no program says so: csz hdf5 cdvals --of FIELD looks for them");
     if (settings->floor > 0) printf("floor        %s\n", cli_number_text(bound, settings->floor, CSZ_F64));
     printf("predictor    %s\n", cli_name_of(settings->predictor, cli_predictor_names));
     printf("workflow     %s\n", cli_name_of(settings->workflow, cli_workflow_names));
@@ -213,44 +217,38 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
            id, spaced, n == 1 ? "," : "");
 }
 
-static int run_cdvals(int argc, char **argv) {
-    cli_arguments arguments;
+static int run_cdvals(cli_arguments *arguments) {
     csz_hdf5_settings settings;
     unsigned words[CSZ_HDF5_USER_VALUES];
-    int status = cli_arguments_parse(&arguments, CLI_HDF5, "hdf5 cdvals", 0, argc, argv);
-    if (status != CLI_DONE) return status;
-    if (arguments.help) {
-        cli_hdf5_print_help();
-        return CLI_DONE;
-    }
-    if (arguments.surplus_path)
+    int status = CLI_DONE;
+    if (arguments->surplus_path)
         return cli_fail_usage(
             "hdf5 cdvals takes options alone, and '%s' is none; give --of %s to read that field",
-            arguments.surplus_path, arguments.surplus_path);
-    if (!arguments.has_bound) return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
-    if (arguments.options.bound_mode == CSZ_BOUND_EXACT && arguments.fill_choice != CLI_FILL_UNSAID)
+            arguments->surplus_path, arguments->surplus_path);
+    if (!arguments->has_bound) return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
+    if (arguments->options.bound_mode == CSZ_BOUND_EXACT && arguments->fill_choice != CLI_FILL_UNSAID)
         return cli_fail_usage("-m exact keeps missing values as all others; give it without --fill");
     csz_hdf5_settings_init(&settings);
-    settings.bound_mode = arguments.options.bound_mode;
-    settings.bound = arguments.options.bound;
-    settings.floor = arguments.options.floor;
-    settings.unsigned_zeros = arguments.options.unsigned_zeros != 0;
+    settings.bound_mode = arguments->options.bound_mode;
+    settings.bound = arguments->options.bound;
+    settings.floor = arguments->options.floor;
+    settings.unsigned_zeros = arguments->options.unsigned_zeros != 0;
     settings.is_exact = settings.bound_mode == CSZ_BOUND_EXACT;
-    settings.workflow = arguments.options.workflow;
-    settings.predictor = arguments.options.predictor;
-    settings.is_optional = arguments.optional;
-    settings.fill = arguments.fill_choice == CLI_FILL_GIVEN  ? CSZ_HDF5_FILL_GIVEN
-                    : arguments.fill_choice == CLI_FILL_NONE ? CSZ_HDF5_FILL_NONE
-                                                             : CSZ_HDF5_FILL_DATASET;
-    settings.fill_value = arguments.options.fill;
-    if (arguments.field_path)
-        status = resolve(&settings, &arguments);
+    settings.workflow = arguments->options.workflow;
+    settings.predictor = arguments->options.predictor;
+    settings.is_optional = arguments->optional;
+    settings.fill = arguments->fill_choice == CLI_FILL_GIVEN  ? CSZ_HDF5_FILL_GIVEN
+                    : arguments->fill_choice == CLI_FILL_NONE ? CSZ_HDF5_FILL_NONE
+                                                              : CSZ_HDF5_FILL_DATASET;
+    settings.fill_value = arguments->options.fill;
+    if (arguments->field_path)
+        status = resolve(&settings, arguments);
     else
-        note_bound(&arguments.options);
+        note_bound(&arguments->options);
     if (status != CLI_DONE) return status;
     size_t n = csz_hdf5_pack(words, &settings);
     if (settings.is_exact) n = 1; /* no word would do; one can be shown */
-    if (arguments.json) {
+    if (arguments->json) {
         cli_json json;
         uint64_t values[CSZ_HDF5_USER_VALUES];
         for (size_t i = 0; i < n; i++) values[i] = words[i];
@@ -295,36 +293,29 @@ static int parse_words(unsigned *words, int most, const char *text) {
     return n;
 }
 
-static int run_decode(int argc, char **argv) {
-    cli_arguments arguments;
+static int run_decode(cli_arguments *arguments) {
     csz_hdf5_settings settings;
     csz_hdf5_chunk chunk;
     unsigned words[64];
-    int status = cli_arguments_parse(&arguments, CLI_HDF5, "hdf5 decode", 1, argc, argv);
-    if (status != CLI_DONE) return status;
-    if (arguments.help) {
-        cli_hdf5_print_help();
-        return CLI_DONE;
-    }
-    if (arguments.surplus_path)
+    if (arguments->surplus_path)
         return cli_fail_usage(
             "hdf5 decode takes one list, and '%s' is one argument too many; put the words in "
             "quotes, or join them by commas",
-            arguments.surplus_path);
-    if (arguments.npaths == 0)
+            arguments->surplus_path);
+    if (arguments->npaths == 0)
         return cli_fail_usage("hdf5 decode needs the words; give them, such as csz hdf5 decode "
                               "0,3539053052,1062232653");
-    int n = parse_words(words, (int)(sizeof words / sizeof words[0]), arguments.paths[0]);
+    int n = parse_words(words, (int)(sizeof words / sizeof words[0]), arguments->paths[0]);
     if (n < 0)
         return cli_fail_usage("'%s' is no list of 32-bit words; give numbers joined by commas, as ncdump "
                               "-hs, h5dump -p or h5py show them",
-                              arguments.paths[0]);
+                              arguments->paths[0]);
     const char *wrong = csz_hdf5_unpack(&settings, words, (size_t)n);
     if (wrong) return cli_fail("these are no cd_values of the filter: %s; see csz hdf5 --help", wrong);
     int has_chunk = csz_hdf5_is_complete(words, (size_t)n);
     wrong = has_chunk ? csz_hdf5_unpack_chunk(&chunk, words, (size_t)n) : NULL;
     if (wrong) return cli_fail("these are no cd_values of the filter: %s; see csz hdf5 --help", wrong);
-    if (arguments.json) {
+    if (arguments->json) {
         cli_json json;
         cli_json_begin(&json, stdout);
         cli_json_u64(&json, "filter", CSZ_HDF5_FILTER_ID);
@@ -347,26 +338,34 @@ static int run_decode(int argc, char **argv) {
     return CLI_DONE;
 }
 
-static int run_repack(int argc, char **argv) {
-    cli_arguments arguments;
-    int status = cli_arguments_parse(&arguments, CLI_REPACK, "hdf5 repack", CLI_MANY_PATHS, argc, argv);
-    if (status != CLI_DONE) return status;
-    if (arguments.help) {
-        cli_hdf5_print_help();
-        return CLI_DONE;
-    }
-    if (arguments.ninputs > 2 || (arguments.ninputs < 2 && !arguments.dry_run))
+static int run_repack(cli_arguments *arguments) {
+    if (arguments->ninputs > 2 || (arguments->ninputs < 2 && !arguments->dry_run))
         return cli_fail_usage("hdf5 repack takes two files, IN and OUT; see csz hdf5 --help");
-    arguments.paths[0] = arguments.inputs[0];
-    arguments.paths[1] = arguments.ninputs > 1 ? arguments.inputs[1] : NULL;
-    if (arguments.quiet) cli_quiet();
-    return cli_run_repack(&arguments);
+    arguments->paths[0] = arguments->inputs[0];
+    arguments->paths[1] = arguments->ninputs > 1 ? arguments->inputs[1] : NULL;
+    if (arguments->quiet) cli_quiet();
+    return cli_run_repack(arguments);
 }
 
 int cli_run_hdf5(int argc, char **argv) {
-    if (argc > 0 && strcmp(argv[0], "repack") == 0) return run_repack(argc - 1, argv + 1);
-    if (argc > 0 && strcmp(argv[0], "cdvals") == 0) return run_cdvals(argc - 1, argv + 1);
-    if (argc > 0 && strcmp(argv[0], "decode") == 0) return run_decode(argc - 1, argv + 1);
+    static const struct {
+        const char *name;
+        cli_command command;
+        int npaths;
+        int (*run)(cli_arguments *arguments);
+    } commands[] = {{"hdf5 repack", CLI_REPACK, CLI_MANY_PATHS, run_repack},
+                    {"hdf5 cdvals", CLI_HDF5, 0, run_cdvals},
+                    {"hdf5 decode", CLI_HDF5, 1, run_decode}};
+    for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof commands[0]; i++) {
+        cli_arguments arguments;
+        if (strcmp(argv[0], commands[i].name + strlen("hdf5 ")) != 0) continue;
+        int status = cli_arguments_parse(&arguments, commands[i].command, commands[i].name,
+                                         commands[i].npaths, argc - 1, argv + 1);
+        if (status != CLI_DONE) return status;
+        if (!arguments.help) return commands[i].run(&arguments);
+        cli_hdf5_print_help();
+        return CLI_DONE;
+    }
     if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
         cli_hdf5_print_help();
         return CLI_DONE;

@@ -56,6 +56,7 @@ static void print_json(const cli_archive_source *archive, const csz_tile_counts 
     report.field = &info->field;
     report.nbytes_in = info->nbytes_field;
     report.nbytes_out = info->nbytes_archive;
+    report.npyramids = counts->npyramids;
     cli_report_json(&json, stdout, &report);
     cli_json_u64(&json, "format_version", (uint64_t)info->format_version);
     cli_json_u64(&json, "nelements", info->nelements);
@@ -64,11 +65,7 @@ static void print_json(const cli_archive_source *archive, const csz_tile_counts 
     cli_json_u64(&json, "nframes", info->nframes);
     cli_json_u64(&json, "ntiles", info->ntiles);
     cli_json_u64_array(&json, "tile_dims", info->tile_dims, 3);
-    cli_json_string(&json, "predictor",
-                    counts->npyramids == 0               ? "lorenzo"
-                    : counts->npyramids == info->nframes ? "pyramid"
-                                                         : "auto");
-    cli_json_u64(&json, "npyramids", counts->npyramids);
+    cli_report_predictor_json(&json, &report);
     cli_json_u64(&json, "nlevels", (uint64_t)info->nlevels);
     if (info->nlevels > 1) cli_json_u64_array(&json, "nbytes_level", counts->nbytes_level, info->nlevels);
     cli_json_begin_object(&json, "tiles");
@@ -91,20 +88,20 @@ static void print_text(const cli_archive_source *archive, const csz_tile_counts 
            cli_nbytes_text(size, (double)info->nbytes_field));
     printf("bound            %s\n", cli_bound_text(bound, info));
     if (info->has_fill) printf("missing values   %.9g\n", info->fill);
-    printf("predictor        %s", counts->npyramids ? "pyramid" : "lorenzo");
-    if (counts->npyramids && counts->npyramids < info->nframes)
-        printf(" in %llu of %llu frames, else lorenzo", (unsigned long long)counts->npyramids,
-               (unsigned long long)info->nframes);
+    fputs("predictor        ", stdout);
+    cli_report_predictor(stdout, info, counts->npyramids);
     printf("\nworkflow         %s%s\n", cli_name_of(info->workflow, cli_workflow_names),
            info->has_zstd ? ", then zstd" : "");
     printf("size             %llu bytes, ", (unsigned long long)info->nbytes_archive);
     cli_report_size(stdout, info);
-    printf("\nframes           %llu\ntiles            %llu of %llux%llux%llu\n",
+    printf("\nframes           %llu\ntiles            %llu of %llux%llux%llu",
            (unsigned long long)info->nframes, (unsigned long long)info->ntiles,
            (unsigned long long)info->tile_dims[0], (unsigned long long)info->tile_dims[1],
            (unsigned long long)info->tile_dims[2]);
-    uint64_t ntiles = 0; /* those of lattices included */
+    uint64_t ntiles = 0;
     for (int i = 0; i < N_TILE_ROWS; i++) ntiles += count_at(counts, tile_rows[i].offset);
+    if (ntiles > info->ntiles) printf("; with those of coarser lattices %llu:", (unsigned long long)ntiles);
+    putchar('\n');
     for (int i = 0; i < N_TILE_ROWS; i++) {
         uint64_t count = count_at(counts, tile_rows[i].offset);
         if (count)

@@ -29,6 +29,21 @@ void cli_report_size(FILE *stream, const csz_info *info) {
     if (info->nelements) fprintf(stream, ", %.3f bits a value", cli_bits_per_value(info));
 }
 
+void cli_report_predictor(FILE *stream, const csz_info *info, uint64_t npyramids) {
+    fputs(npyramids ? "pyramid" : "lorenzo", stream);
+    if (npyramids && npyramids < info->nframes)
+        fprintf(stream, " in %llu of %llu frames, else lorenzo", (unsigned long long)npyramids,
+                (unsigned long long)info->nframes);
+}
+
+void cli_report_predictor_json(cli_json *json, const cli_report *report) {
+    cli_json_string(json, "predictor",
+                    report->npyramids == 0                       ? "lorenzo"
+                    : report->npyramids == report->info->nframes ? "pyramid"
+                                                                 : "auto");
+    cli_json_u64(json, "npyramids", report->npyramids);
+}
+
 const char *cli_backend_name(csz_backend backend) { return cli_backend_names[backend]; }
 
 void cli_report_frames(FILE *stream, const csz_info *info) {

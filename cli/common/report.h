@@ -24,6 +24,7 @@ typedef struct cli_report {
     double compare_bound;       /* without an archive: the bound asked for, NAN for none */
     csz_bound_mode compare_mode;
     double compare_floor;
+    uint64_t npyramids; /* frames that the pyramid predicts */
 } cli_report;
 
 void cli_report_init(cli_report *report, const char *command); /* nothing known */
@@ -33,6 +34,10 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report);
 
 /* "ratio 20.31, 1.576 bits a value", without a newline. */
 void cli_report_size(FILE *stream, const csz_info *info);
+
+/* "lorenzo", or "pyramid in 3 of 5 frames, else lorenzo"; the same as keys. */
+void cli_report_predictor(FILE *stream, const csz_info *info, uint64_t npyramids);
+void cli_report_predictor_json(cli_json *json, const cli_report *report);
 
 /* Lines of text about the comparison, each with the indent.  bound: absolute, or with CSZ_BOUND_PWR a share
  * of each value; below 0: none. */

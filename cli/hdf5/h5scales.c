@@ -21,14 +21,22 @@ static hid_t text_type(size_t nbytes) {
     return type;
 }
 
-static int write_text(hid_t object, const char *name, const char *text) {
-    hid_t type = text_type(strlen(text) + 1), space = cli_h5.H5Screate(H5S_SCALAR);
-    hid_t attribute = type >= 0 && space >= 0 && cli_h5.H5Aexists(object, name) == 0
-                          ? cli_h5.H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT)
+/* A new attribute of values that are of type memory, stored as another; releases the space. */
+static int write_attribute(hid_t object, const char *name, hid_t stored, hid_t space, hid_t memory,
+                           const void *values) {
+    hid_t attribute = stored >= 0 && space >= 0
+                          ? cli_h5.H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT)
                           : -1;
-    const int is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, type, text) >= 0;
+    const int is_done = attribute >= 0 && memory >= 0 && cli_h5.H5Awrite(attribute, memory, values) >= 0;
     cli_h5_release(attribute);
     cli_h5_release(space);
+    return is_done;
+}
+
+static int write_text(hid_t object, const char *name, const char *text) {
+    hid_t type = text_type(strlen(text) + 1);
+    const int is_done = cli_h5.H5Aexists(object, name) == 0 &&
+                        write_attribute(object, name, type, cli_h5.H5Screate(H5S_SCALAR), type, text);
     cli_h5_release(type);
     return is_done;
 }
@@ -121,13 +129,8 @@ static int write_belongings(hid_t scale, const belonging *list, size_t n) {
     const hsize_t dims = n;
     hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
     hid_t stored = belonging_type(sizeof(hobj_ref_t) + 4, *cli_h5.H5T_STD_I32LE_g);
-    hid_t space = cli_h5.H5Screate_simple(1, &dims, NULL);
-    hid_t attribute = stored >= 0 && space >= 0 ? cli_h5.H5Acreate2(scale, "REFERENCE_LIST", stored, space,
-                                                                    H5P_DEFAULT, H5P_DEFAULT)
-                                                : -1;
-    const int is_done = attribute >= 0 && memory >= 0 && cli_h5.H5Awrite(attribute, memory, list) >= 0;
-    cli_h5_release(attribute);
-    cli_h5_release(space);
+    const int is_done = write_attribute(scale, "REFERENCE_LIST", stored,
+                                        cli_h5.H5Screate_simple(1, &dims, NULL), memory, list);
     cli_h5_release(stored);
     cli_h5_release(memory);
     return is_done;
@@ -200,14 +203,9 @@ int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
     if (!is_done) return 0;
     if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") > 0 && cli_h5.H5Adelete(dataset, "DIMENSION_LIST") < 0)
         return 0;
-    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g),
-          space = cli_h5.H5Screate_simple(1, &dims, NULL);
-    hid_t attribute = type >= 0 && space >= 0 ? cli_h5.H5Acreate2(dataset, "DIMENSION_LIST", type, space,
-                                                                  H5P_DEFAULT, H5P_DEFAULT)
-                                              : -1;
-    is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, type, lists) >= 0;
-    cli_h5_release(attribute);
-    cli_h5_release(space);
+    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
+    is_done = write_attribute(dataset, "DIMENSION_LIST", type, cli_h5.H5Screate_simple(1, &dims, NULL), type,
+                              lists);
     cli_h5_release(type);
     return is_done;
 }
@@ -238,15 +236,11 @@ static int replace_in_list(hid_t dataset, hid_t scale, hid_t old) {
 static int copy_dim_id(hid_t scale, hid_t old) {
     int id = 0;
     if (cli_h5.H5Aexists(old, "_Netcdf4Dimid") <= 0) return 1;
-    hid_t from = cli_h5.H5Aopen(old, "_Netcdf4Dimid", H5P_DEFAULT), space = cli_h5.H5Screate(H5S_SCALAR);
-    hid_t to = from >= 0 && count_of(from) == 1 && space >= 0
-                   ? cli_h5.H5Acreate2(scale, "_Netcdf4Dimid", *cli_h5.H5T_STD_I32LE_g, space, H5P_DEFAULT,
-                                       H5P_DEFAULT)
-                   : -1;
-    const int is_done = to >= 0 && cli_h5.H5Aread(from, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0 &&
-                        cli_h5.H5Awrite(to, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0;
-    cli_h5_release(to);
-    cli_h5_release(space);
+    hid_t from = cli_h5.H5Aopen(old, "_Netcdf4Dimid", H5P_DEFAULT);
+    const int is_done = from >= 0 && count_of(from) == 1 &&
+                        cli_h5.H5Aread(from, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0 &&
+                        write_attribute(scale, "_Netcdf4Dimid", *cli_h5.H5T_STD_I32LE_g,
+                                        cli_h5.H5Screate(H5S_SCALAR), *cli_h5.H5T_NATIVE_INT_g, &id);
     cli_h5_release(from);
     return is_done;
 }

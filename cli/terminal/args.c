@@ -398,7 +398,8 @@ static const option_row rows[] = {
     {BOUNDED | CLI_HDF5 | CLI_REPACK, 0, "unsigned-zeros", NULL, NULL, apply_unsigned_zeros,
      "-0.0 counts as 0 and may lose its sign; not with -m pwr and exact"},
     {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
-     "lorenzo (default), pyramid (has previews; not in 1-D), or auto: what a sample finds smaller"},
+     "lorenzo (default), pyramid (has previews; not in 1-D, nor where raw values are smaller), or auto: what "
+     "a sample finds smaller"},
     {CLI_ANALYZE, 'p', "predictor", NULL, "NAME", apply_predictor,
      "auto or pyramid: sizes of every predictor (default); lorenzo: of that alone, which is faster"},
     {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},

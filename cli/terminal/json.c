@@ -64,27 +64,21 @@ void cli_json_begin(cli_json *json, FILE *stream) {
 
 void cli_json_end(cli_json *json) { fputs("}\n", json->stream); }
 
-void cli_json_begin_object(cli_json *json, const char *key) {
+static void begin(cli_json *json, const char *key, char bracket) {
     write_key(json, key);
-    fputc('{', json->stream);
+    fputc(bracket, json->stream);
     json->needs_comma = 0;
 }
 
-void cli_json_end_object(cli_json *json) {
-    fputc('}', json->stream);
+static void end(cli_json *json, char bracket) {
+    fputc(bracket, json->stream);
     json->needs_comma = 1;
 }
 
-void cli_json_begin_array(cli_json *json, const char *key) {
-    write_key(json, key);
-    fputc('[', json->stream);
-    json->needs_comma = 0;
-}
-
-void cli_json_end_array(cli_json *json) {
-    fputc(']', json->stream);
-    json->needs_comma = 1;
-}
+void cli_json_begin_object(cli_json *json, const char *key) { begin(json, key, '{'); }
+void cli_json_end_object(cli_json *json) { end(json, '}'); }
+void cli_json_begin_array(cli_json *json, const char *key) { begin(json, key, '['); }
+void cli_json_end_array(cli_json *json) { end(json, ']'); }
 
 void cli_json_begin_element(cli_json *json) {
     fputs(json->needs_comma ? ", {" : "{", json->stream);

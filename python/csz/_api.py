@@ -161,7 +161,9 @@ def compress(
         ``auto`` takes the smallest coder for each tile; ``huffman``, ``rle`` and ``rle+vle`` are the paper's.
     predictor
         ``lorenzo``, from neighbours; ``pyramid``, by interpolation, which makes smooth fields smaller and
-        gives previews, see ``level`` of :func:`decompress`; or ``auto``: what is smaller.
+        gives previews, see ``level`` of :func:`decompress`; or ``auto``: what is smaller.  Lorenzo takes the
+        pyramid's place in one dimension and where a pyramid would be larger than the values; :func:`info`
+        says what was used.
     backend
         ``cpu``, ``cuda``, or ``auto``: CUDA for arrays on the GPU and, where there is one, for 32 MiB and
         more.  The bytes are the same.
@@ -277,10 +279,11 @@ def _store(out: _arrays.View, data: _arrays.View) -> None:
 # ---- Archives ------------------------------------------------------------------------------------------------------------
 
 
-def info(archive: Any) -> Info:
-    """What an archive says of itself: shape, dtype, bound, sizes.  Reads header and footer, decodes
-    nothing."""
-    return inspect(_arrays.view_archive(archive))
+def info(archive: Any, *, survey: bool = False) -> Info:
+    """What an archive says of itself: shape, dtype, bound, sizes.  Reads header and footer, decodes nothing.
+    ``survey`` reads the frames too, for ``predictor``, ``pyramids`` and ``level_nbytes`` of archives that may
+    have pyramids."""
+    return inspect(_arrays.view_archive(archive), survey)
 
 
 def check(archive: Any, *, threads: int = 0, memory_limit: int | None = None) -> None:

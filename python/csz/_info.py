@@ -43,6 +43,15 @@ class Info:
     tile_shape: tuple[int, ...]
     levels: int
     """Levels of resolution, the field's own included; 1 means that there are no previews."""
+    level_shapes: tuple[tuple[int, ...], ...]
+    """The shape of each level, the field's own first."""
+    predictor: str | None
+    """How frames are predicted: lorenzo, pyramid, or auto where some are and some are not.  None where that
+    is to be looked up in the frames, and ``survey`` was not given; likewise of the next two."""
+    pyramids: int | None
+    """Frames that the pyramid predicts."""
+    level_nbytes: tuple[int, ...] | None = None
+    """Bytes of the archive that a preview of each level reads, headers and index apart."""
     name: str | None = None
     """What the field is called, where the archive says so."""
     dims: tuple[str, ...] | None = None
@@ -58,14 +67,19 @@ class Info:
         return self.nbytes / self.nbytes_archive
 
 
-def inspect(archive: _arrays.View) -> Info:
-    raw = _library.Info()
+def inspect(archive: _arrays.View, survey: bool = False) -> Info:
+    raw, counts = _library.Info(), _library.TileCounts()
     if archive.device is None:
         status = lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes)
     else:
         start = _cuda.read(archive.device, archive.stream, archive.pointer, min(archive.nbytes, _library.HEADER_MAX_NBYTES))
         status = lib.csz_inspect_header(c.byref(raw), c.sizeof(raw), (c.c_char * len(start)).from_buffer(start), len(start))
     _check(status, f"reading an archive of {archive.nbytes} bytes")
+    if survey:
+        host = _arrays.host_copy(archive)
+        status = _cuda.call(lib.csz_survey, None, (), c.byref(counts), c.sizeof(counts), host.pointer, host.nbytes)
+        _check(status, f"reading an archive of {archive.nbytes} bytes")
+    is_known = survey or not raw.has_pyramids
     name, dims, attrs = _metadata.decode(_section(archive, raw.metadata_nbytes))
     return Info(
         shape=tuple(raw.field.dims[: raw.field.ndim]),
@@ -85,6 +99,10 @@ def inspect(archive: _arrays.View) -> Info:
         tiles=raw.ntiles,
         tile_shape=tuple(raw.tile_dims),
         levels=raw.nlevels,
+        level_shapes=tuple(_level_shape(raw, level) for level in range(raw.nlevels)),
+        predictor=None if not is_known else "lorenzo" if counts.npyramids == 0 else "pyramid" if counts.npyramids == raw.nframes else "auto",
+        pyramids=counts.npyramids if is_known else None,
+        level_nbytes=tuple(counts.nbytes_level[: raw.nlevels]) if survey else None,
         name=name,
         dims=dims,
         attrs=attrs,
@@ -102,9 +120,14 @@ def _section(archive: _arrays.View, nbytes: int) -> bytes:
     return section
 
 
+def _level_shape(raw: _library.Info, level: int) -> tuple[int, ...]:
+    field = _library.Field()
+    _check(lib.csz_level_field(c.byref(field), c.byref(raw), level), f"level {level} of an archive with {'previews 1 to ' + str(raw.nlevels - 1) if raw.nlevels > 1 else 'no previews'}")
+    return tuple(field.dims[: field.ndim])
+
+
 def level_shape(archive: _arrays.View, level: int) -> tuple[int, ...]:
     """The shape of a preview."""
-    raw, field = _library.Info(), _library.Field()
+    raw = _library.Info()
     _check(lib.csz_inspect(c.byref(raw), c.sizeof(raw), archive.pointer, archive.nbytes), f"reading an archive of {archive.nbytes} bytes")
-    _check(lib.csz_level_field(c.byref(field), c.byref(raw), integer_of("level", level, 0, 31)), f"level {level} of an archive with {'previews 1 to ' + str(raw.nlevels - 1) if raw.nlevels > 1 else 'no previews'}")
-    return tuple(field.dims[: field.ndim])
+    return _level_shape(raw, integer_of("level", level, 0, 31))

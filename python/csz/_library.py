@@ -88,6 +88,33 @@ class Info(c.Structure):
     ]
 
 
+LEVELS_MAX = 32
+
+
+class TileCounts(c.Structure):
+    _fields_ = [
+        ("empty", c.c_uint64),
+        ("constant", c.c_uint64),
+        ("fill", c.c_uint64),
+        ("mask8", c.c_uint64),
+        ("quad", c.c_uint64),
+        ("pair", c.c_uint64),
+        ("single", c.c_uint64),
+        ("rle", c.c_uint64),
+        ("rle_vle", c.c_uint64),
+        ("raw", c.c_uint64),
+        ("sparse", c.c_uint64),
+        ("masks", c.c_uint64),
+        ("exceptions", c.c_uint64),
+        ("nbytes_books", c.c_uint64),
+        ("nbytes_index", c.c_uint64),
+        ("nbytes_payload", c.c_uint64),
+        ("npyramids", c.c_uint64),
+        ("nbytes_level", c.c_uint64 * LEVELS_MAX),
+        ("exact", c.c_uint64),
+    ]
+
+
 class Attribute(c.Structure):
     _fields_ = [("role", c.c_int), ("type", c.c_int), ("name", c.c_char_p), ("values", c.c_void_p), ("nbytes", c.c_uint64)]
 
@@ -266,6 +293,7 @@ STRUCTURES: dict[str, type[c.Structure]] = {
     "csz_options": Options,
     "csz_decompress_options": DecompressOptions,
     "csz_info": Info,
+    "csz_tile_counts": TileCounts,
     "csz_metrics": Metrics,
     "csz_fill_suspect": FillSuspect,
     "csz_fill_outlier": FillOutlier,
@@ -319,6 +347,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c.c_int,
         [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, _u64s, _u64s, c.POINTER(DecompressOptions)],
     ),
+    "csz_survey": (c.c_int, [c.c_void_p, c.POINTER(TileCounts), c.c_size_t, c.c_void_p, c.c_size_t]),
     "csz_level_field": (c.c_int, [c.POINTER(Field), c.POINTER(Info), c.c_int]),
     "csz_decompress_level": (
         c.c_int,

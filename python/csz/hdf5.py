@@ -188,8 +188,9 @@ class Csz(Mapping[str, Any]):
     """Settings of the filter, to be given to h5py as ``**Csz(abs=1e-3)`` or ``compression=Csz(abs=1e-3)``.
 
     Exactly one of ``abs``, ``rel``, ``psnr`` and ``pwr``; ``rel`` and ``psnr`` hold chunk by chunk, each with
-    the range of its own values.  :func:`csz.absolute_bound` resolves one over a whole array.  ``fill``: a
-    value of missing data; by default the dataset's own fill value; ``"none"``: every value counts.  ``floor``
+    the range of its own values.  In a chunk with more than eight numbers far outside, all others may come
+    back as one, without a warning.  :func:`csz.absolute_bound` resolves such a bound over a whole array, and
+    warns.  ``fill``: a value of missing data; by default the dataset's own fill value; ``"none"``: every value counts.  ``floor``
     beside ``pwr``: an absolute error that any value may have.  ``unsigned_zeros=True``: -0.0 counts as 0.
     ``exact=True`` instead of a bound: every bit is kept, of any type.
     """

@@ -568,6 +568,29 @@ class Pyramid(unittest.TestCase):
         with self.assertRaisesRegex(csz.ArgumentError, "level is a whole number, not True"):
             csz.decompress(archive, level=True)
 
+    def test_info_says_what_predicts_and_which_levels_there_are(self):
+        field = smooth((40, 50, 60))
+        known = {p: csz.info(csz.compress(field, abs=1e-3, predictor=p), survey=True) for p in ("lorenzo", "pyramid")}
+        self.assertEqual([(i.predictor, i.pyramids, i.frames) for i in known.values()], [("lorenzo", 0, 1), ("pyramid", 1, 1)])
+        levels = known["pyramid"]
+        self.assertEqual(levels.level_shapes, tuple(field[:: 2**n, :: 2**n, :: 2**n].shape for n in range(levels.levels)))
+        self.assertEqual(sorted(levels.level_nbytes, reverse=True), list(levels.level_nbytes))
+        self.assertTrue(0 < levels.level_nbytes[-1] < levels.level_nbytes[0] < levels.nbytes_archive)
+        self.assertEqual((known["lorenzo"].level_shapes, len(known["lorenzo"].level_nbytes)), (((40, 50, 60),), 1))
+        quick = [csz.info(csz.compress(field, abs=1e-3, predictor=p)) for p in ("lorenzo", "pyramid")]
+        self.assertEqual([(i.predictor, i.pyramids, i.level_nbytes) for i in quick], [("lorenzo", 0, None), (None, None, None)])
+        self.assertEqual([i.level_shapes for i in quick], [i.level_shapes for i in known.values()])
+        # Lorenzo takes the pyramid's place where that would be larger than the values
+        noise = np.random.default_rng(1).normal(size=(20, 30, 40)).astype("float32")
+        self.assertEqual(csz.info(csz.compress(noise, abs=1e-8, predictor="pyramid"), survey=True).predictor, "lorenzo")
+        mixed = np.concatenate([np.repeat(smooth((1, 300, 350)), 330, axis=0), np.random.default_rng(1).integers(0, 9, (74, 300, 350)).astype("float32")])
+        info = csz.info(csz.compress(mixed, abs=1e-3, predictor="auto"), survey=True)
+        self.assertEqual((info.predictor, info.pyramids, info.frames), ("auto", 1, 2))
+        with self.assertRaises(csz.ArchiveError):
+            archive = bytearray(csz.compress(field, abs=1e-3))
+            archive[len(archive) // 2] ^= 1
+            csz.info(archive, survey=True)
+
     def test_auto_takes_the_smaller(self):
         field = smooth((40, 50, 60))
         sizes = {p: len(csz.compress(field, abs=1e-3, predictor=p)) for p in ("lorenzo", "pyramid", "auto")}

@@ -132,16 +132,16 @@ uint32_t csz_analysis_books(csz_analysis_job *job, csz_code_tables *tables, csz_
 /* ---- pyramid.c ---- */
 
 /* What the pyramid would take, and what auto would, once workflow[] is known: predictor[], nframes and
- * npyramids. */
-csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, csz_analysis_job *job,
+ * npyramids.  may_give_way, 0 before: some of these may turn out larger than Lorenzo. */
+csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, int *may_give_way, csz_analysis_job *job,
                                         csz_cpu_scratch *scratch, const void *data, const csz_header *header,
                                         int nthreads);
 
 /* ---- reason.c ---- */
 
 /* What auto does and why, of workflows and of predictors.  nmodes: tiles of workflow auto by mode. */
-void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, const csz_fill_suspect *suspect,
-                          const csz_fill_outlier *outlier, csz_type type);
+void csz_analysis_explain(csz_analysis *analysis, const uint64_t *nmodes, int may_give_way,
+                          const csz_fill_suspect *suspect, const csz_fill_outlier *outlier, csz_type type);
 
 /* What is done where every bit is kept. */
 void csz_analysis_explain_exact(csz_analysis *analysis);

@@ -99,6 +99,7 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
     csz_code_counts *counts = malloc(sizeof *counts);
     uint64_t nmodes[CSZ_NMODES];
     const int nthreads = s->options->threads;
+    int may_give_way = 0;
     csz_status status = counts ? CSZ_OK : CSZ_ERROR_MEMORY;
     if (!status) status = csz_analysis_predict(s->job, &prediction, counts, &s->header, nthreads);
     if (!status) {
@@ -109,7 +110,8 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
         a->nframes = s->header.geometry.nframes;
     }
     if (!status && s->predictor != CSZ_PREDICTOR_LORENZO && !s->is_on_device)
-        status = csz_analysis_predict_pyramid(a, s->job, &s->context->cpu, s->data, &s->header, nthreads);
+        status = csz_analysis_predict_pyramid(a, &may_give_way, s->job, &s->context->cpu, s->data, &s->header,
+                                              nthreads);
     if (!status && a->is_exact) {
         status = csz_analysis_count_all(s->job, counts, &s->header, nthreads);
         if (!status) status = compress_all(s, a, nmodes);
@@ -123,7 +125,8 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
         const csz_value_range range = {s->has_range, s->min, s->max};
         csz_fill_watch_result(&s->context->suspect, &s->watch, s->header.field.type);
         csz_fill_watch_outlier(&s->context->outlier, &s->watch, &range, s->header.field.type);
-        csz_analysis_explain(a, nmodes, &s->context->suspect, &s->context->outlier, s->header.field.type);
+        csz_analysis_explain(a, nmodes, may_give_way, &s->context->suspect, &s->context->outlier,
+                             s->header.field.type);
     }
     free(counts);
     return status;
@@ -158,7 +161,7 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     a->best_forced = CSZ_WORKFLOW_HUFFMAN;
     a->codes.smoothness = a->quanta.smoothness = 1;
     for (int p = 0; p <= CSZ_PREDICTOR_AUTO; p++) a->predictor[p] = a->workflow[CSZ_WORKFLOW_AUTO];
-    csz_analysis_explain(a, NULL, NULL, NULL, header->field.type);
+    csz_analysis_explain(a, NULL, 0, NULL, NULL, header->field.type);
 }
 
 static csz_status find_range(subject *s) {

@@ -77,7 +77,7 @@ static void put_verdict(char *text, const csz_analysis *a) {
 }
 
 /* The predictor that auto takes, by the compressor's own rule; nothing where that was not asked for. */
-static void put_predictors(char *text, const csz_analysis *a) {
+static void put_predictors(char *text, const csz_analysis *a, int may_give_way) {
     text[0] = 0;
     if (a->predictor[CSZ_PREDICTOR_AUTO].nbytes_predicted == 0) return;
     if (a->npyramids == 0)
@@ -94,6 +94,10 @@ static void put_predictors(char *text, const csz_analysis *a) {
     put_verdict(text, a);
     put(text, ": the pyramid takes %.4g bits a value, lorenzo %.4g", predictor_bits(a, CSZ_PREDICTOR_PYRAMID),
         predictor_bits(a, CSZ_PREDICTOR_LORENZO));
+    if (may_give_way && !a->is_exact)
+        put(text, "; many values of coarser lattices miss their predictions, so that the pyramid may turn "
+                  "out larger "
+                  "and give way to lorenzo");
 }
 
 enum { NUMBER_TEXT_NBYTES = 32 };
@@ -147,15 +151,15 @@ static void put_outlier(char *text, const csz_fill_outlier *o, csz_type type) {
         value, value);
 }
 
-void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, const csz_fill_suspect *suspect,
-                          const csz_fill_outlier *outlier, csz_type type) {
+void csz_analysis_explain(csz_analysis *a, const uint64_t *nmodes, int may_give_way,
+                          const csz_fill_suspect *suspect, const csz_fill_outlier *outlier, csz_type type) {
     char *text = a->reason;
     text[0] = 0;
     if (a->nelements == 0) {
         put(text, "auto has nothing to choose: the field has no elements");
         return;
     }
-    put_predictors(a->predictor_reason, a);
+    put_predictors(a->predictor_reason, a, may_give_way);
     put_suspect(text, suspect, type);
     put_outlier(text, outlier, type);
     put_tiles(text, a);

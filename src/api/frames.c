@@ -98,15 +98,28 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     return status;
 }
 
+/* A frame's header, from its first bytes. */
+static csz_status read_start(csz_frame_view *view, const void *start, const csz_plan *plan, uint64_t i) {
+    csz_frame frame;
+    csz_status status = start ? csz_plan_frame(&frame, plan, i) : CSZ_ERROR_ARGUMENT;
+    if (!status) status = csz_frame_header_read(view, start, UINT64_MAX, &plan->header, i);
+    if (!status && view->nbytes_stored > frame.capacity) status = CSZ_ERROR_CORRUPT;
+    return status;
+}
+
 csz_status csz_frame_nbytes(uint64_t *nbytes, const void *start, const csz_plan *plan, uint64_t i) {
     csz_frame_view view;
-    csz_frame frame;
-    if (!nbytes || !start) return CSZ_ERROR_ARGUMENT;
-    csz_status status = csz_plan_frame(&frame, plan, i);
-    if (!status) status = csz_frame_header_read(&view, start, UINT64_MAX, &plan->header, i);
-    if (status) return status;
-    *nbytes = view.nbytes_stored;
-    return view.nbytes_stored > frame.capacity ? CSZ_ERROR_CORRUPT : CSZ_OK;
+    const csz_status status = nbytes ? read_start(&view, start, plan, i) : CSZ_ERROR_ARGUMENT;
+    if (!status) *nbytes = view.nbytes_stored;
+    return status;
+}
+
+csz_status csz_frame_predictor(csz_predictor *predictor, const void *start, const csz_plan *plan,
+                               uint64_t i) {
+    csz_frame_view view;
+    const csz_status status = predictor ? read_start(&view, start, plan, i) : CSZ_ERROR_ARGUMENT;
+    if (!status) *predictor = view.is_pyramid ? CSZ_PREDICTOR_PYRAMID : CSZ_PREDICTOR_LORENZO;
+    return status;
 }
 
 /* An archive of one frame for the GPU, in scratch: room for a header, the frame as number 0, its footer. */

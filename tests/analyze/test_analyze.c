@@ -530,6 +530,33 @@ static void frames_of_both_predictors_are_predicted(void **state) {
     free(data);
 }
 
+/* At a tight bound a pyramid's coarser lattices have exceptions, and Lorenzo takes its place: an analysis,
+ * which cannot know how much larger it is, says that this may be.  At a loose one it does not. */
+static void a_pyramid_that_may_give_way_is_named(void **state) {
+    (void)state;
+    const csz_field field = {CSZ_F32, 3, {40, 60, 64}};
+    static float data[40 * 60 * 64];
+    static csz_analysis a[2];
+    float *to = data;
+    for (int z = 0; z < 40; z++)
+        for (int y = 0; y < 60; y++)
+            for (int x = 0; x < 64; x++) {
+                const double u = z / 19.5 - 1, v = y / 29.5 - 1, w = x / 31.5 - 1;
+                *to++ = (float)exp(-10 * (u * u + v * v + w * w));
+            }
+    const double bounds[] = {1e-3, 1e-7};
+    csz_options o = options_make(CSZ_BOUND_ABS, 1e-3);
+    o.predictor = CSZ_PREDICTOR_AUTO;
+    for (int exact = 0; exact < 2; exact++) {
+        ASSERT_OK(csz_analyze(the_context(), a, sizeof *a, bounds, 2, data, &field, &o, exact));
+        assert_true(a[0].npyramids == 1 && !strstr(a[0].predictor_reason, "give way"));
+        assert_int_equal(a[1].npyramids, !exact);
+        assert_int_equal(strstr(a[1].predictor_reason, "may turn out larger and give way to lorenzo") != NULL,
+                         !exact);
+        if (!exact) assert_true(a[1].predictor[CSZ_PREDICTOR_AUTO].error > 0.5);
+    }
+}
+
 static double cpu_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -582,6 +609,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(stated_errors_hold),
         cmocka_unit_test(frames_of_both_predictors_are_predicted),
 #endif
+        cmocka_unit_test(a_pyramid_that_may_give_way_is_named),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(madograms_measure_what_they_say),
         cmocka_unit_test(huffman_averages_are_optimal),

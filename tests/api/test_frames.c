@@ -112,11 +112,16 @@ static void assert_reader_restores(const archive *a, const void *wanted, size_t 
     const size_t size = info.field.type == CSZ_F32 ? 4 : 8;
     uint8_t *values = malloc(shape.values_nbytes + 1), *stored = malloc(shape.capacity),
             *field = malloc(nbytes + 1);
+    uint64_t npyramids = 0;
     for (uint64_t i = 0; i < shape.nframes; i++) {
         csz_frame f;
+        csz_predictor predictor;
         size_t n;
         ASSERT_OK(csz_plan_frame(&f, plan, i));
         ASSERT_OK(csz_reader_fetch(stored, f.capacity, &n, reader, i, NULL, NULL));
+        ASSERT_OK(csz_frame_predictor(&predictor, stored, plan, i));
+        assert_int_equal(csz_frame_predictor(NULL, stored, plan, i), CSZ_ERROR_ARGUMENT);
+        npyramids += predictor == CSZ_PREDICTOR_PYRAMID;
         ASSERT_OK(csz_decompress_frame(the_context(), values, f.values_nbytes, stored, n, plan, i, NULL, NULL,
                                        NULL));
         scatter(field, values, &shape, &f, size);
@@ -133,6 +138,7 @@ static void assert_reader_restores(const archive *a, const void *wanted, size_t 
     assert_memory_equal(field, wanted, nbytes);
     ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a->bytes, a->nbytes));
     assert_memory_equal(&sum, &counts, sizeof sum);
+    assert_int_equal(npyramids, counts.npyramids);
     csz_reader_close(reader);
     free(values);
     free(stored);

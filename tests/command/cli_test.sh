@@ -507,11 +507,23 @@ for predictor in lorenzo pyramid auto; do
         "'$csz' compress ${hills[*]} -p $predictor -j1 -o - | cmp - $predictor.csz && '$csz' compress ${hills[*]} -p $predictor -j3 -o - | cmp - $predictor.csz"
     holds "$predictor: test" "$csz" test $predictor.csz
 done
+holds "compress names the predictor" bash -c "'$csz' compress ${hills[*]} -p auto -f -o auto.csz | grep -q '^  bound 0.05 absolute, predictor pyramid, workflow auto, '"
+json "and as a key" 'predictor="pyramid"' npyramids=1 -- "$csz" compress "${hills[@]}" -p auto -f -o auto.csz --json
+holds "also where Lorenzo takes the pyramid's place" bash -c "'$csz' compress hills.f32 -d 50x61x130 -e 1e-7 -p pyramid -o tight.csz | grep -q ', predictor lorenzo, '"
+holds "and in one dim" bash -c "'$csz' compress hills.f32 -d 1x396500 -e 0.05 -p pyramid -o dim.csz | grep -q ', predictor lorenzo, '"
 holds "pyramids are smaller where a field is smooth" test "$(stat -c %s pyramid.csz)" -lt "$(($(stat -c %s lorenzo.csz) * 2 / 3))"
 same_text "auto takes them" "$(stat -c %s pyramid.csz)" "$(stat -c %s auto.csz)"
 holds "info of pyramids" "$csz" info auto.csz
 says "says how values are predicted" '^predictor +pyramid$' out.txt
 says "and lists the levels" '^  bytes of level 2 +[0-9]+  13x16x33$' out.txt
+"$csz" info auto.csz >said.txt
+holds "and says that tiles by coder count those of coarser lattices, too" python3 -c '
+import re
+text = open("said.txt").read()
+field, all = map(int, re.search(r"^tiles +(\d+) of [x\d]+; with those of coarser lattices (\d+):$", text, re.M).groups())
+rows = re.search(r":\n((?:  .* +\d+ +[\d.]+%\n)+)", text)[1].splitlines()
+assert field == 7 * 4 * 5 and field < all == sum(int(row.split()[-2]) for row in rows), (field, all, rows)'
+holds "info of Lorenzo" bash -c "'$csz' info lorenzo.csz | grep -qE '^tiles +[0-9]+ of [x0-9]+$'"
 json "info of pyramids" 'predictor="pyramid"' npyramids=1 -- "$csz" info pyramid.csz --json
 json "info of Lorenzo" 'predictor="lorenzo"' npyramids=0 nlevels=1 -- "$csz" info lorenzo.csz --json
 "$csz" decompress auto.csz -o whole.f32 -q

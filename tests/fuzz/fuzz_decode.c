@@ -24,12 +24,14 @@ static void check_frames(const uint8_t *archive, size_t nbytes, int is_whole,
     FUZZ_CHECK(csz_plan_layout(&shape, sizeof shape, csz_reader_plan(reader)) == CSZ_OK);
     for (uint64_t i = 0; i < shape.nframes && i < MOST_FRAMES; i++) {
         uint64_t offset, size, told;
+        csz_predictor predictor;
         size_t n;
         FUZZ_CHECK(csz_reader_frame(&offset, &size, reader, i) == CSZ_OK && size <= nbytes);
         uint8_t *stored = malloc((size_t)size);
         FUZZ_CHECK(stored);
         status = csz_reader_fetch(stored, (size_t)size, &n, reader, i, NULL, NULL);
         if (!status) status = csz_frame_nbytes(&told, stored, csz_reader_plan(reader), i);
+        if (!status) status = csz_frame_predictor(&predictor, stored, csz_reader_plan(reader), i);
         fuzz_memory_watch();
         if (!status)
             status = csz_decompress_frame(fuzz_context(), NULL, 0, stored, n, csz_reader_plan(reader), i,

@@ -52,6 +52,7 @@ done
 says "and how large an element is" 'elements of 4 bytes' out.txt
 refuses 1 'words 1 to 6 are not 0' "decode of no bound and one" "$csz" hdf5 decode 512,0,1072693248
 holds "cdvals of a relative bound" "$csz" hdf5 cdvals -m rel -e 1e-3
+says "and what numbers far outside do" 'more than eight numbers far outside in a chunk, its others may come back as one' out.txt
 says "what nccopy forgets is said" 'nccopy creates variables without their fill value' out.txt
 holds "cdvals of a relative bound and a fill value" "$csz" hdf5 cdvals -m rel -e 1e-3 --fill 1e20
 fails "which nccopy is told" grep -q 'without their fill value' out.txt

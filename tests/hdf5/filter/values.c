@@ -180,6 +180,25 @@ static void test_forgotten_fill_values(void **state) {
     }
 }
 
+/* Numbers far outside that differ: up to eight in a chunk are suspected, and it is kept bit for bit; nine are
+ * data, whose range makes the bound of all. */
+static void test_numbers_far_outside(void **state) {
+    (void)state;
+    const size_t n = 128 * 256;
+    hsize_t nbytes[2];
+    for (int more = 0; more < 2; more++) {
+        double *values = wave(n);
+        for (int i = 0; i < 8 + more; i++) values[i * 1001 + 500] = 1e9 + 1e7 * i;
+        setup s = {H5T_IEEE_F32LE, 2, {128, 256}, {128, 256}, CSZ_BOUND_REL, 1e-3, 0, 0, NULL, 0, 0};
+        setup held = s;
+        held.mode = more ? CSZ_BOUND_REL : CSZ_BOUND_ABS;
+        held.bound = more ? 1e-3 : 0;
+        nbytes[more] = round_trip_as(values, &s, &held);
+        free(values);
+    }
+    assert_true(nbytes[1] < nbytes[0] / 10);
+}
+
 /* The predictor in word 3: bounds hold in every type, and a smooth field takes less. */
 static void test_pyramids(void **state) {
     (void)state;
@@ -214,6 +233,7 @@ int test_values(void) {
         cmocka_unit_test(test_missing_values_inside),
         cmocka_unit_test(test_given_fill_value_beside_padding),
         cmocka_unit_test(test_forgotten_fill_values),
+        cmocka_unit_test(test_numbers_far_outside),
         cmocka_unit_test(test_pyramids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
