@@ -63,23 +63,12 @@ CSZ_DEVICE void csz_barrier(uint32_t barrier, uint32_t n) {
 #endif
 }
 
-/*
- * The same, at whatever instruction each warp gets there: __syncthreads and bar.sync would do, but synccheck
- * calls warps that meet at different instructions divergent.
- */
-CSZ_DEVICE void csz_block_meet(void) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("barrier.sync 0;" ::: "memory");
-#else
-    __syncthreads();
-#endif
-}
-/* Returns whether the condition holds for any of them. */
+/* The same; returns whether the condition holds for any of them. */
 CSZ_DEVICE bool csz_barrier_any(uint32_t barrier, uint32_t n, bool condition) {
 #if defined(__CUDA_ARCH__)
     uint32_t any;
     asm volatile(
-        "{ .reg .pred p, q; setp.ne.u32 p, %3, 0; barrier.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q; }"
+        "{ .reg .pred p, q; setp.ne.u32 p, %3, 0; bar.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q; }"
         : "=r"(any)
         : "r"(barrier), "r"(n), "r"((uint32_t)condition)
         : "memory");
@@ -88,6 +77,25 @@ CSZ_DEVICE bool csz_barrier_any(uint32_t barrier, uint32_t n, bool condition) {
     return emu::meet(&emu::current->home->teams[barrier], n, condition, emu_add) != 0;
 #else
     return condition;
+#endif
+}
+
+/*
+ * Barriers of n threads and of the whole block that warps may reach at different instructions: the aligned
+ * ones above would do, but synccheck calls such warps divergent.
+ */
+CSZ_DEVICE void csz_roles_meet(uint32_t barrier, uint32_t n) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(n) : "memory");
+#else
+    csz_barrier(barrier, n);
+#endif
+}
+CSZ_DEVICE void csz_block_meet(void) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("barrier.sync 0;" ::: "memory");
+#else
+    __syncthreads();
 #endif
 }
 

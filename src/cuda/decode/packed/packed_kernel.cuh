@@ -17,14 +17,11 @@
 
 enum { READER_THREADS = 32, TEAM_ALL = CSZ_TEAM_THREADS + READER_THREADS, TEAMS_F32 = 4, TEAMS_F64 = 2 };
 
-/*
- * Named barriers of a team: of the warps that restore, and of all; these may ask the reader to wait, which
- * both sides learn.
- */
+/* Named barriers of a team: of the warps that restore, and of all. */
 CSZ_DEVICE uint32_t own_barrier(uint32_t team) { return 1 + 2 * team; }
-CSZ_DEVICE bool team_rendezvous(uint32_t team, bool holds = false) {
+CSZ_DEVICE void team_rendezvous(uint32_t team) {
     __syncwarp();
-    return csz_barrier_any(2 + 2 * team, TEAM_ALL, holds);
+    csz_roles_meet(2 + 2 * team, TEAM_ALL);
 }
 static_assert(2 + 2 * (TEAMS_F32 - 1) < CSZ_WARP_BARRIER, "there are so many barriers");
 
@@ -41,7 +38,7 @@ template <typename V, int RANK> CSZ_FN uint32_t values_nbytes(const csz_geometry
 /*
  * The warp that reads.  Both sides meet once a tile: then the next one's codes are there, and the memory of
  * the last one's is free.  After a tile of the general form, which needs the memory of both, they meet again
- * before the reader goes on.
+ * before the reader goes on: it knows of such a tile, or finds that the others ask it to wait (`holds`).
  */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *values, packed_tables *tables,
@@ -66,8 +63,10 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
                 way = tile_read<V, RANK, Z>(&call, shared, slot, stage, stage_nwords, tables, lane, is_first);
             else if (lane == 0)
                 shared->tile[slot].way = WAY_END;
-            if (!team_rendezvous(team)) break;
+            team_rendezvous(team);
+            if (!csz_agreed(shared->holds[slot])) break;
             team_rendezvous(team); /* the last tile took the general form after all: read this one again */
+            if (lane == 0) shared->holds[slot] = 0;
         }
         if (is_over) return;
         if (way == WAY_GENERAL) team_rendezvous(team);
@@ -110,7 +109,8 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
                               ? codes_restore<V, RANK, true>(&call, shared, slot, values, team, &hash, &wrong)
                               : partial_restore<V, RANK>(&call, shared, slot, values, team, &hash, &wrong);
                 if (!is_done) { /* once the reader has its next tile, it must wait */
-                    team_rendezvous(number, true);
+                    if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
+                    team_rendezvous(number);
                 }
             }
         }
@@ -134,16 +134,18 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
     char *memory = (char *)&tables + (call.has_tables ? sizeof(packed_tables) : 16);
     packed_shared<V> *shared = (packed_shared<V> *)(memory + team * team_nbytes);
     V *values = (V *)(shared + 1);
-    if (threadIdx.x == 0) tables.state = 0;
+    tables_begin(&tables, &call);
     if (warp < CSZ_TEAM_THREADS / 32) {
         const csz_team own = {own_barrier(team), team * TEAM_ALL};
         if (own.thread() == 0) {
             pyramid_codes_begin(&shared->codes);
             shared->frame.number = shared->tile[0].number = shared->tile[1].number = NO_JOB;
+            shared->holds[0] = shared->holds[1] = 0;
         }
         general_weights(&shared->general, own);
         shared->cases.begin(own.thread());
     }
+    csz_copies_wait();
     __syncthreads();
     if (csz_agreed(warp == CSZ_TEAM_THREADS / 32))
         team_read<V, RANK, Z>(call, shared, values, &tables, team);

@@ -23,6 +23,18 @@ struct packed_tables {
     uint4 chunks[TABLE_NARROW_N / 8];
 };
 
+/*
+ * By all threads of a block, at first: starts the copy of a call's only job's tables.  They must wait for it,
+ * and then meet.
+ */
+CSZ_DEVICE void tables_begin(packed_tables *t, const decode_call *call) {
+    const bool has_job = call->has_tables && call->njobs == 1 && !job_faults(call, 0);
+    const uint4 *from = (const uint4 *)call->tables;
+    if (threadIdx.x == 0) t->state = has_job ? 1u << TABLES_JOB_AT : 0;
+    for (uint32_t i = threadIdx.x; has_job && i < TABLE_NARROW_N / 8; i += blockDim.x)
+        csz_copy_start(t->chunks + i, from + i);
+}
+
 /* By a warp: whether the job's tables are there; tables_leave must follow. */
 CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t number, uint32_t lane) {
     const uint32_t job = number + 1;

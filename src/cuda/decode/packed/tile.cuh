@@ -71,6 +71,7 @@ template <typename V> struct alignas(16) packed_shared {
     packed_frame frame;
     packed_level<V> level[CSZ_LEVELS_MAX];
     packed_tile<V> tile[2];
+    uint32_t holds[2]; /* by the next tile's place: the warps that restore ask the one that reads to wait */
 };
 
 /* Codes of tile[i]. */
