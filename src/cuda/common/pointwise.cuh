@@ -42,11 +42,11 @@ template <> struct csz_powers<float> {
         return csz_f32_bits(above(size) & (size ? 0x7FFFFFFFu : 0));
     }
     __device__ __forceinline__ float value(uint32_t log) const {
-        const uint32_t size = (int32_t)log < 0 ? 0 - log : log,
-                       high = (above(size) & 0x7FFFFFFFu) | (log & 0x80000000u),
-                       low = csz_bits_f32((csz_f32_bits(0x4B000000u | size) - 0x1p23f) * slope) |
-                             (log & low_sign); /* `linear` is below 2^23 */
-        return csz_f32_bits(size < linear ? low : high);
+        const uint32_t size = (int32_t)log < 0 ? 0 - log : log;
+        uint32_t bits = (above(size) & 0x7FFFFFFFu) | (log & 0x80000000u);
+        if (size < linear) /* which is below 2^23 */
+            bits = csz_bits_f32((csz_f32_bits(0x4B000000u | size) - 0x1p23f) * slope) | (log & low_sign);
+        return csz_f32_bits(bits);
     }
 };
 
@@ -86,14 +86,15 @@ template <> struct csz_powers<double> {
         return __hiloint2double((int)(v.x & all & 0x7FFFFFFFu), (int)(v.y & all));
     }
     __device__ __forceinline__ double value(double nsteps) const {
-        const double size = fabs(nsteps), low = size * step * slope;
-        const uint2 v = above(size);
-        const uint32_t sign = (uint32_t)(csz_bits_f64(nsteps) >> 32) & 0x80000000u,
-                       all = fma(size, step, -offset) < least ? ~0u : 0;
-        const uint64_t bits = csz_bits_f64(low);
-        return __hiloint2double((int)((((uint32_t)(bits >> 32) | (sign & low_sign)) & all) |
-                                      (((v.x & 0x7FFFFFFFu) | sign) & ~all)),
-                                (int)(((uint32_t)bits & all) | (v.y & ~all)));
+        const double size = fabs(nsteps);
+        const uint32_t sign = (uint32_t)(csz_bits_f64(nsteps) >> 32) & 0x80000000u;
+        uint2 v = above(size);
+        v.x = (v.x & 0x7FFFFFFFu) | sign;
+        if (fma(size, step, -offset) < least) {
+            const uint64_t bits = csz_bits_f64(size * step * slope);
+            v = make_uint2((uint32_t)(bits >> 32) | (sign & low_sign), (uint32_t)bits);
+        }
+        return __hiloint2double((int)v.x, (int)v.y);
     }
 };
 
