@@ -130,7 +130,7 @@ static csz_status pick_frames(pyramid_job *job, const void *data, int is_dense, 
             csz_frame_box_at(g, csz_scatter_part(4, (uint64_t)f, (uint64_t)job->nframes, g->nframes));
         csz_frame_pyramid(&source->shape, g, &source->box);
         if (source->shape.nlevels > 1) frame->nsamples = csz_choice_count(source->box.ntiles);
-        csz_rival rival = {0, 0};
+        csz_rival rival = {0};
         status = csz_frame_choose(job->scratch, &frame->tuning, &rival, frame->costs, data, &job->plan,
                                   &source->box, nthreads);
         uint32_t ncounted = 0;

@@ -447,20 +447,25 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
 }
 
 /* Whether the frame, just compressed as a pyramid, is to be Lorenzo's instead. */
-static int gives_way(const csz_cpu_scratch *s, const csz_rival *rival, const csz_tile_plan *plan,
-                     const csz_frame_box *box) {
+static csz_status look_back(int *gives_way, csz_cpu_scratch *s, csz_rival *rival, const void *data,
+                            const csz_tile_plan *plan, const csz_frame_box *box, int nthreads) {
     csz_pyramid shape;
-    uint64_t nwords = 0, nwords_coarser = 0, nwords_sampled = 0;
+    csz_coded coded = {0};
     csz_frame_pyramid(&shape, &plan->geometry, box);
     const uint32_t nsamples = csz_choice_count(box->ntiles);
     for (uint32_t t = 0; t < shape.ntiles; t++) {
-        nwords += s->sizes[t];
-        if (t < shape.first[0]) nwords_coarser += s->sizes[t];
+        coded.all += s->sizes[t];
+        if (t < shape.first[0]) coded.coarser += s->sizes[t];
+        if (shape.nlevels > 1 && t < shape.first[1]) coded.above += s->sizes[t];
     }
     for (uint32_t i = 0; i < nsamples; i++)
         if (csz_rival_counts(rival, i))
-            nwords_sampled += s->sizes[shape.first[0] + csz_choice_tile(i, nsamples, box->ntiles)];
-    return csz_rival_wins(rival, nwords, nwords_coarser, nwords_sampled);
+            coded.sampled += s->sizes[shape.first[0] + csz_choice_tile(i, nsamples, box->ntiles)];
+    csz_status status = CSZ_OK;
+    if (csz_rival_doubts(rival, &coded))
+        status = csz_frame_sample_coarser(s, rival, data, plan, box, nthreads);
+    *gives_way = csz_rival_wins(rival, &coded);
+    return status;
 }
 
 csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
@@ -474,14 +479,17 @@ csz_status csz_cpu_frame_compress(csz_cpu_scratch *s, uint8_t *out, uint64_t cap
         /* a pyramid may take more than raw values do; Lorenzo never does */
         const uint64_t most =
             csz_frame_bound(box.ntiles, csz_frame_nelements(&plan->geometry, &box), plan->type, 0);
-        int tuning;
+        int tuning, gives_way = 0;
         csz_rival rival;
         csz_status status = csz_frame_choose(s, &tuning, &rival, NULL, data, plan, &box, nthreads);
         if (!status && tuning >= 0)
             status = compress_frame(s, out, capacity < most ? capacity : most, nbytes, data, plan, frame,
                                     nthreads, tuning);
         if (status && status != CSZ_ERROR_CAPACITY) return status;
-        if (tuning >= 0 && !status && !gives_way(s, &rival, plan, &box)) return CSZ_OK;
+        if (tuning >= 0 && !status) {
+            status = look_back(&gives_way, s, &rival, data, plan, &box, nthreads);
+            if (status || !gives_way) return status;
+        }
     }
     return compress_frame(s, out, capacity, nbytes, data, plan, frame, nthreads, -1);
 }

@@ -48,7 +48,8 @@ enum kind {
     STEEP,
     UNNAMED,
     HUGE_VALUES,
-    NKINDS
+    NKINDS,
+    BUMP = NKINDS
 };
 
 struct made {
@@ -95,6 +96,10 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double scale) {
                : c < 0.017 ? 1e-310
                            : wave * std::exp(30 * wave);
     }
+    case BUMP: {
+        const double dx = x / (double)n[2] - 0.2, dy = y / (double)n[1] - 0.2;
+        return std::exp(-200 * (dx * dx + dy * dy));
+    }
     default: return 0;
     }
 }
@@ -105,7 +110,7 @@ static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, dou
     made m;
     static const char *const names[] = {"smooth", "waves",  "noise",   "rough", "jumps", "specials",
                                         "filled", "masked", "zeros",   "bits",  "far",   "steps",
-                                        "half",   "steep",  "unnamed", "huge"};
+                                        "half",   "steep",  "unnamed", "huge",  "bump"};
     m.label = std::string(names[kind]) + (type == CSZ_F32 ? " f32" : " f64");
     for (uint64_t d : dims) m.label += " " + std::to_string(d);
     m.label += " bound " + std::to_string(bound) + " predictor " + std::to_string((int)predictor) +
@@ -376,6 +381,29 @@ static void check_gives_way() {
     check_encoding(m);
 }
 
+/*
+ * What decides beside the samples of lattices 0 and 1: lattices above them, where few bits are spent; values
+ * without quanta; exceptions that spread from coarser lattices where no sample is.
+ */
+static void check_choice() {
+    int i = 0;
+    for (double bound : {0.1, 1e-2, 1e-5}) {
+        for (const std::vector<uint64_t> &dims : {std::vector<uint64_t>{40, 60, 70}, {300, 400}}) {
+            for (int kind : {WAVES, FAR, BUMP}) {
+                dice.seed(2);
+                check_encoding(make(dims, i++ % 2 ? CSZ_F64 : CSZ_F32, kind, bound, CSZ_BOUND_REL,
+                                    CSZ_PREDICTOR_AUTO, CSZ_WORKFLOW_AUTO, false));
+            }
+        }
+    }
+    dice.seed(2);
+    const int before = npyramids;
+    const made m =
+        make({1127, 370}, CSZ_F64, BUMP, 1e-6, CSZ_BOUND_REL, CSZ_PREDICTOR_AUTO, CSZ_WORKFLOW_AUTO, false);
+    if (npyramids != before) fail(m.label, "is a pyramid");
+    check_encoding(m);
+}
+
 /* Whole tiles with scattered -0.0, areas of it, and edge tiles: no sign is kept. */
 static void check_unsigned_zeros() {
     dice.seed(1);
@@ -461,6 +489,7 @@ int main(int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0);
     check_groups();
     check_gives_way();
+    check_choice();
     check_unsigned_zeros();
     check_unnamed();
     check_ties();

@@ -9,14 +9,18 @@
 #include "cpu/plan/sample.h"
 #include "select/predictor.h"
 
+enum { COARSER = CSZ_CHOICE_LEVELS };
+
 typedef struct choose_job {
     csz_cpu_scratch *scratch;
     csz_patch_source source;
     uint32_t nsamples;
-    int part, level, ways; /* of the sample, its lattice, and to interpolate, a bit for each: tried now */
+    int part, level, ways; /* of the sample, its lattice (COARSER: those above), and to interpolate, a bit for
+                              each: tried now */
     uint64_t cubic[CSZ_CHOICE_TILES_MAX]; /* that each sample of lattice 0 takes */
     atomic_uint next;
-    atomic_ullong lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
+    atomic_ullong lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS],
+        coarser[CSZ_CHOICE_ACROSS];
 } choose_job;
 
 /* ---- patches: a tile of a lattice and what it is predicted from, out of the field ---- */
@@ -88,58 +92,97 @@ void csz_patch_make_coarsest(csz_patch *p, const csz_patch_source *s, csz_worker
 
 /* ---- the sample ---- */
 
-/* A sample by all ways that are tried now. */
-static void sample_patch(choose_job *job, csz_worker *worker, int level, const uint64_t *at, uint32_t s) {
+/* A tile of a lattice but the coarsest by all ways that are tried now: what each takes. */
+static void sample_patch(uint64_t *cost, uint64_t *n, choose_job *job, csz_worker *worker, int level,
+                         const uint64_t *at) {
     csz_patch p;
     int wanted = CSZ_WANT_CODES;
     csz_patch_make(&p, &job->source, worker, level, at, 0);
-    if (job->ways >> CSZ_CHOICE_CUBIC & 1)
-        atomic_fetch_add(&job->n[job->part][level], csz_tile_box_count(&p.box));
+    *n = csz_tile_box_count(&p.box);
     for (int way = 0; way < CSZ_CHOICE_N; way++) {
+        cost[way] = 0;
         if (!(job->ways >> way & 1) || (way == CSZ_CHOICE_ACROSS && level)) continue;
         p.level.tuning = csz_choice_tuning(way);
         p.level.reach = csz_tuning_reach(p.level.tuning);
         csz_pyramid_quantize(&worker->tile, worker->pyramid, &p.level, &p.box, wanted);
         wanted |= CSZ_SAME_TILE;
-        const uint64_t cost = csz_sample_cost(&worker->tile, &p.level.plan, &p.box);
-        atomic_fetch_add(&job->pyramid[job->part][level][way], cost);
-        if (level == 0 && way == CSZ_CHOICE_CUBIC) job->cubic[s] = cost;
+        cost[way] = csz_sample_cost(&worker->tile, &p.level.plan, &p.box);
     }
 }
 
-/* Lattice 1 where it is the coarsest, which all ways share. */
-static void sample_coarsest(choose_job *job, csz_worker *worker) {
+static void tile_at(uint64_t *at, const csz_pyramid *shape, int level, uint32_t tile) {
+    const uint64_t *grid = shape->grid[level];
+    at[0] = tile / grid[2] / grid[1];
+    at[1] = tile / grid[2] % grid[1];
+    at[2] = tile % grid[2];
+}
+
+/* What the coarsest lattice takes, which all ways share. */
+static uint64_t sample_coarsest(choose_job *job, csz_worker *worker, uint64_t *n) {
     csz_patch p;
     csz_patch_make_coarsest(&p, &job->source, worker, 0);
     csz_tile_quantize(&worker->tile, &p.level.plan, p.level.data, &p.box);
-    const uint64_t cost = csz_sample_cost(&worker->tile, &p.level.plan, &p.box);
-    atomic_store(&job->n[0][1], csz_tile_box_count(&p.box));
-    for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_store(&job->pyramid[0][1][way], cost);
+    *n = csz_tile_box_count(&p.box);
+    return csz_sample_cost(&worker->tile, &p.level.plan, &p.box);
+}
+
+/* A tile of the lattices above lattice 1. */
+static void sample_coarser(choose_job *job, csz_worker *worker, int level, uint32_t tile) {
+    const csz_pyramid *shape = &job->source.shape;
+    uint64_t cost[CSZ_CHOICE_N], n, at[3];
+    tile_at(at, shape, level, tile);
+    if (level == shape->nlevels - 1)
+        cost[CSZ_CHOICE_CUBIC] = cost[CSZ_CHOICE_LINEAR] = sample_coarsest(job, worker, &n);
+    else
+        sample_patch(cost, &n, job, worker, level, at);
+    for (int way = 0; way < CSZ_CHOICE_ACROSS; way++)
+        atomic_fetch_add(&job->coarser[way], csz_choice_of_coarser(cost[way], shape, level));
+}
+
+/* Sample s of lattice 0, or the tile of lattice 1 that it lies in. */
+static void sample_part(choose_job *job, csz_worker *worker, uint32_t s) {
+    const csz_tile_plan *plan = job->source.plan;
+    const uint32_t tile = csz_choice_tile(s, job->nsamples, job->source.box.ntiles);
+    const int level = job->level, has_cubic = job->ways >> CSZ_CHOICE_CUBIC & 1;
+    uint64_t cost[CSZ_CHOICE_N], n, at[3];
+    tile_at(at, &job->source.shape, 0, tile);
+    for (int i = 0; i < 3; i++) at[i] >>= level;
+    if (level + 1 == job->source.shape.nlevels) {
+        if (s > 0) return;
+        const uint64_t all = sample_coarsest(job, worker, &n);
+        atomic_store(&job->n[0][1], n);
+        for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_store(&job->pyramid[0][1][way], all);
+        return;
+    }
+    sample_patch(cost, &n, job, worker, level, at);
+    for (int way = 0; way < CSZ_CHOICE_N; way++)
+        atomic_fetch_add(&job->pyramid[job->part][level][way], cost[way]);
+    if (!has_cubic) return;
+    atomic_fetch_add(&job->n[job->part][level], n);
+    if (level) return;
+    job->cubic[s] = cost[CSZ_CHOICE_CUBIC];
+    if (plan->predictor != CSZ_PREDICTOR_AUTO) return;
+    const csz_tile_box box = csz_tile_box_at(&plan->geometry, &job->source.box, tile);
+    csz_tile_quantize(&worker->tile, plan, job->source.data, &box);
+    atomic_fetch_add(&job->lorenzo[job->part], csz_sample_cost(&worker->tile, plan, &box));
 }
 
 static void choose_body(void *arg, int rank) {
     choose_job *job = arg;
     csz_worker *worker = job->scratch->workers[rank];
-    const csz_pyramid *shape = &job->source.shape;
-    const csz_tile_plan *plan = job->source.plan;
-    const uint64_t *grid = shape->grid[0];
     double mark = csz_now();
     worker->tile.code16 = worker->tile.own_code16;
     for (;;) {
         const uint32_t s = atomic_fetch_add(&job->next, 1);
-        if (s >= job->nsamples) break;
-        if (csz_choice_part(s) != job->part) continue;
-        const uint32_t tile = csz_choice_tile(s, job->nsamples, job->source.box.ntiles);
-        const uint64_t at[3] = {tile / grid[2] / grid[1], tile / grid[2] % grid[1], tile % grid[2]};
-        const uint64_t above[3] = {at[0] / 2, at[1] / 2, at[2] / 2};
-        if (job->level == 0) sample_patch(job, worker, 0, at, s);
-        if (job->level == 1 && shape->nlevels > 2) sample_patch(job, worker, 1, above, s);
-        if (job->level == 1 && shape->nlevels == 2 && s == 0) sample_coarsest(job, worker);
-        if (job->level || !(job->ways >> CSZ_CHOICE_CUBIC & 1) || plan->predictor != CSZ_PREDICTOR_AUTO)
-            continue;
-        const csz_tile_box box = csz_tile_box_at(&plan->geometry, &job->source.box, tile);
-        csz_tile_quantize(&worker->tile, plan, job->source.data, &box);
-        atomic_fetch_add(&job->lorenzo[job->part], csz_sample_cost(&worker->tile, plan, &box));
+        if (job->level == COARSER) {
+            int level;
+            uint32_t tile;
+            if (!csz_choice_coarser(&level, &tile, &job->source.shape, s)) break;
+            sample_coarser(job, worker, level, tile);
+        } else {
+            if (s >= job->nsamples) break;
+            if (csz_choice_part(s) == job->part) sample_part(job, worker, s);
+        }
     }
     csz_lap(job->scratch->profile, &mark, &worker->stages.sample);
 }
@@ -148,10 +191,9 @@ static void choose_body(void *arg, int rank) {
 static void sample_ways(choose_job *job, csz_choice *choice, int part, int levels, int ways, int nthreads) {
     job->part = part;
     job->ways = ways;
-    for (job->level = 0; job->level < CSZ_CHOICE_LEVELS;
-         job->level++) { /* tiles of a level have much in common */
-        if (!(levels >> job->level & 1) || (job->level && !csz_choice_has_coarser(part, job->nsamples)))
-            continue;
+    for (job->level = 0; job->level <= COARSER; job->level++) { /* tiles of a level have much in common */
+        if (!(levels >> job->level & 1)) continue;
+        if (job->level == 1 && !csz_choice_has_coarser(part, job->nsamples)) continue;
         atomic_store(&job->next, 0);
         csz_team_run(&job->scratch->team, csz_threads_for_phase(job->nsamples, nthreads), choose_body, job);
     }
@@ -161,53 +203,87 @@ static void sample_ways(choose_job *job, csz_choice *choice, int part, int level
         for (int way = 0; way < CSZ_CHOICE_N; way++)
             choice->pyramid[part][l][way] = atomic_load(&job->pyramid[part][l][way]);
     }
+    for (int way = 0; way < CSZ_CHOICE_ACROSS; way++) choice->coarser[way] = atomic_load(&job->coarser[way]);
 }
+
+/* Scratch and an empty sample. */
+static csz_status choose_begin(choose_job *job, csz_cpu_scratch *s, const void *data,
+                               const csz_tile_plan *plan, const csz_frame_box *box, int nthreads) {
+    csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
+    if (!status) status = csz_scratch_chunks(s, nthreads);
+    if (!status) status = csz_scratch_levels(s, nthreads, 0);
+    memset(job, 0, sizeof *job);
+    job->scratch = s;
+    job->source.plan = plan;
+    job->source.data = data;
+    job->source.box = *box;
+    csz_frame_pyramid(&job->source.shape, &plan->geometry, box);
+    job->nsamples = csz_choice_count(box->ntiles);
+    atomic_init(&job->next, 0);
+    for (int i = 0; i < 2; i++) {
+        atomic_init(&job->lorenzo[i], 0);
+        for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
+            atomic_init(&job->n[i][l], 0);
+            for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_init(&job->pyramid[i][l][way], 0);
+        }
+    }
+    for (int way = 0; way < CSZ_CHOICE_ACROSS; way++) atomic_init(&job->coarser[way], 0);
+    return status;
+}
+
+enum {
+    BOTH = 3,
+    ABOVE = 1 << COARSER,
+    CUBIC = 1 << CSZ_CHOICE_CUBIC,
+    LINEAR = 1 << CSZ_CHOICE_LINEAR,
+    ACROSS = 1 << CSZ_CHOICE_ACROSS
+};
 
 csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, csz_rival *rival, uint64_t *costs,
                             const void *data, const csz_tile_plan *plan, const csz_frame_box *box,
                             int nthreads) {
-    const int rank = plan->geometry.rank, may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
-    choose_job job = {.scratch = s, .source = {.plan = plan, .data = data, .box = *box}};
+    const int may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO, rank = plan->geometry.rank,
+              others = rank == 3 ? LINEAR | ACROSS : LINEAR;
+    choose_job job;
+    csz_choice choice = {{0}, {{{0}}}, {{0}}, {0}};
     const csz_pyramid *shape = &job.source.shape;
-    csz_choice choice = {{0}, {{{0}}}, {{0}}};
-    csz_frame_pyramid(&job.source.shape, &plan->geometry, box);
     nthreads = csz_threads_for(box->ntiles, nthreads);
-    csz_status status = csz_scratch_workers(s, nthreads, rank);
-    if (!status) status = csz_scratch_chunks(s, nthreads);
-    if (!status) status = csz_scratch_levels(s, nthreads, 0);
+    const csz_status status = choose_begin(&job, s, data, plan, box, nthreads);
     if (status) return status;
     *tuning = 0;
-    *rival = (csz_rival){0, 0};
+    *rival = (csz_rival){0};
     if (shape->nlevels == 1) return CSZ_OK; /* one tile, which Lorenzo predicts */
-    job.nsamples = csz_choice_count(box->ntiles);
-    atomic_init(&job.next, 0);
-    for (int i = 0; i < 2; i++) {
-        atomic_init(&job.lorenzo[i], 0);
-        for (int l = 0; l < CSZ_CHOICE_LEVELS; l++) {
-            atomic_init(&job.n[i][l], 0);
-            for (int way = 0; way < CSZ_CHOICE_N; way++) atomic_init(&job.pyramid[i][l][way], 0);
-        }
-    }
-    const int both = 3, cubic = 1 << CSZ_CHOICE_CUBIC,
-              others = 1 << CSZ_CHOICE_LINEAR | (rank == 3) << CSZ_CHOICE_ACROSS;
     const int settles = csz_choice_settles(job.nsamples);
     int is_lorenzo = 0, is_open = 0;
     /* where Lorenzo may be far ahead, that is found out first: lattice 1 only adds to what a pyramid takes */
     for (int level = 0; may_be_lorenzo && !is_lorenzo && level < CSZ_CHOICE_LEVELS; level++) {
-        sample_ways(&job, &choice, 0, 1 << level, cubic, nthreads);
-        if (!settles) sample_ways(&job, &choice, 1, 1 << level, cubic, nthreads);
+        sample_ways(&job, &choice, 0, 1 << level, CUBIC, nthreads);
+        if (!settles) sample_ways(&job, &choice, 1, 1 << level, CUBIC, nthreads);
         is_lorenzo = csz_choice_is_lorenzo(&choice, shape, settles);
     }
     if (!is_lorenzo) {
-        sample_ways(&job, &choice, 0, both, may_be_lorenzo ? others : cubic | others, nthreads);
+        sample_ways(&job, &choice, 0, BOTH, may_be_lorenzo ? others : CUBIC | others, nthreads);
         is_open = csz_choice_is_open(&choice, shape);
+        if (is_open) sample_ways(&job, &choice, 0, ABOVE, CUBIC | LINEAR, nthreads);
     }
     const int is_settled = is_lorenzo || csz_choice_is_pyramid(&choice, shape, may_be_lorenzo),
               has_cubic = may_be_lorenzo && !settles,
-              more = (has_cubic ? 0 : cubic) | is_open << CSZ_CHOICE_LINEAR;
-    if (more && (!is_settled || costs)) sample_ways(&job, &choice, 1, both, more, nthreads);
+              more = (has_cubic ? 0 : CUBIC) | is_open << CSZ_CHOICE_LINEAR;
+    if (more && (!is_settled || costs)) sample_ways(&job, &choice, 1, BOTH, more, nthreads);
     if (costs) memcpy(costs, job.cubic, job.nsamples * sizeof *costs);
     *tuning = is_lorenzo ? -1 : csz_predictor_choose(&choice, shape, rank, may_be_lorenzo, plan->bound);
     *rival = csz_rival_of(&choice, shape, may_be_lorenzo);
+    return CSZ_OK;
+}
+
+csz_status csz_frame_sample_coarser(csz_cpu_scratch *s, csz_rival *rival, const void *data,
+                                    const csz_tile_plan *plan, const csz_frame_box *box, int nthreads) {
+    choose_job job;
+    csz_choice choice = {{0}, {{{0}}}, {{0}}, {0}};
+    nthreads = csz_threads_for(box->ntiles, nthreads);
+    const csz_status status = choose_begin(&job, s, data, plan, box, nthreads);
+    if (status) return status;
+    sample_ways(&job, &choice, 0, ABOVE, CUBIC | LINEAR, nthreads);
+    rival->nwords_above = csz_rival_above(&choice);
     return CSZ_OK;
 }

@@ -38,4 +38,8 @@ csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, csz_rival *rival, u
                             const void *data, const csz_tile_plan *plan, const csz_frame_box *box,
                             int nthreads);
 
+/* rival->nwords_above of a frame whose pyramid is in doubt: most are not, and that sample is left out. */
+csz_status csz_frame_sample_coarser(csz_cpu_scratch *s, csz_rival *rival, const void *data,
+                                    const csz_tile_plan *plan, const csz_frame_box *box, int nthreads);
+
 #endif

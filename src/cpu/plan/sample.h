@@ -13,7 +13,7 @@
 void csz_sample_copy(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
                      const uint64_t *extent, double bound);
 
-/* Bits/512 of the codes and exceptions in w. */
+/* Bits/512 of the codes and exceptions in w, which raw values limit. */
 uint64_t csz_sample_cost(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box);
 
 #endif

@@ -22,18 +22,26 @@ static void count_pair(uint32_t part[4][CSZ_SYMBOLS_MAX], const int16_t *code) {
         for (uint32_t k = 0; k < 4; k++) part[k][symbol[i + k]]++;
 }
 
+/* Larger values are missing.  Logarithms have quanta of any size. */
+static float largest_f32(float grid, const csz_tile_plan *plan) {
+    return (float)csz_choice_largest(grid, plan->is_pointwise ? 0x1p60 : CSZ_QUANTUM_LIMIT_F32, 0x1p120);
+}
+static double largest_f64(double grid, const csz_tile_plan *plan) {
+    return csz_choice_largest(grid, plan->is_pointwise ? 0x1p60 : (double)CSZ_QUANTUM_LIMIT_F64, 0x1p1000);
+}
+
 uint64_t csz_sample_cost(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
     if (w->is_fill) return 512 * 64;
     const uint32_t value_nbits = plan->type == CSZ_F32 ? 32 : 64;
-    if (w->is_raw) return 512 * (uint64_t)value_nbits * csz_tile_box_count(box);
+    const uint64_t most = 512 * (uint64_t)value_nbits * csz_tile_box_count(box);
+    if (w->is_raw) return most;
     csz_tile_tail_make(w, plan, box);
     uint64_t cost = 512 * 32 * (uint64_t)(w->n_special ? 1 + w->tail.nwords : 0) + (w->base ? 512 * 16 : 0);
     csz_tile_measure(w);
     const uint32_t n = w->statistics.n_codes;
     cost += csz_choice_record(n);
-    if (n == 0) return cost;
     uint32_t part[4][CSZ_SYMBOLS_MAX] = {{0}};
-    for (uint32_t pair = 0; pair < CSZ_TILE_UNITS / 2; pair++) {
+    for (uint32_t pair = 0; n && pair < CSZ_TILE_UNITS / 2; pair++) {
         uint64_t raw;
         uint32_t nraw;
         if (csz_lane_is_empty(w, pair, 2)) continue;
@@ -41,9 +49,9 @@ uint64_t csz_sample_cost(csz_tile_work *w, const csz_tile_plan *plan, const csz_
         for (uint32_t i = 64 * pair; w->klass && i < 64 * (pair + 1); i++)
             part[0][csz_delta_symbol(w->code64[i], &raw, &nraw)]++;
     }
-    for (uint32_t s = 0; s < (w->klass ? CSZ_WIDE_N : CSZ_NARROW_N); s++)
+    for (uint32_t s = 0; n && s < (w->klass ? CSZ_WIDE_N : CSZ_NARROW_N); s++)
         cost += csz_choice_term(n, part[0][s] + part[1][s] + part[2][s] + part[3][s], s);
-    return cost;
+    return cost < most ? cost : most;
 }
 
 /* ---- patches ---- */
@@ -93,10 +101,10 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
         }                                                                                                    \
     }                                                                                                        \
     static void copy_##NAME(FLOAT *out, const csz_tile_plan *plan, const FLOAT *at, uint64_t step,           \
-                            const uint64_t *extent, FLOAT grid, double most) {                               \
+                            const uint64_t *extent, FLOAT grid, FLOAT largest) {                             \
         /* without a fill value NaN is taken for it, which is missing anyway */                              \
         const BITS fill = plan->NAME.has_fill ? plan->NAME.fill : ~(BITS)0;                                  \
-        const FLOAT inverse = grid > 0 ? 1 / grid : 0, largest = (FLOAT)csz_choice_largest(grid, most);      \
+        const FLOAT inverse = grid > 0 ? 1 / grid : 0;                                                       \
         const int rounds = inverse > 0, keeps_sign = fill == csz_bits_##NAME(-(FLOAT)0);                     \
         const uint64_t *size = plan->geometry.n, pitch[2] = {size[1] * size[2], size[2]};                    \
         const uint32_t n = (uint32_t)extent[2];                                                              \
@@ -127,7 +135,7 @@ DEFINE_SAMPLE(double, f64, uint64_t)
 void csz_sample_copy(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
                      const uint64_t *extent, double bound) {
     if (plan->type == CSZ_F32)
-        copy_f32(out, plan, at, step, extent, (float)(2 * bound), 0x1p120);
+        copy_f32(out, plan, at, step, extent, (float)(2 * bound), largest_f32((float)(2 * bound), plan));
     else
-        copy_f64(out, plan, at, step, extent, 2 * bound, 0x1p1000);
+        copy_f64(out, plan, at, step, extent, 2 * bound, largest_f64(2 * bound, plan));
 }

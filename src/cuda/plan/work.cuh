@@ -39,7 +39,8 @@ struct csz_range {
 
 /* Bits/512 and values of sampled tiles of a frame: csz_choice, in a type that there are atomics for. */
 struct csz_choice_sums {
-    unsigned long long lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS];
+    unsigned long long lorenzo[2], pyramid[2][CSZ_CHOICE_LEVELS][CSZ_CHOICE_N], n[2][CSZ_CHOICE_LEVELS],
+        coarser[CSZ_CHOICE_ACROSS];
 };
 
 /*

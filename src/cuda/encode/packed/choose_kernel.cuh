@@ -26,7 +26,8 @@ template <typename V> struct choose_shared : packed_shared<V> {
 template <typename V> struct choose_job {
     packed_job<V> packed;
     uint32_t patch_nbytes; /* of shared memory for the coarser lattice around a tile, before its values */
-    uint32_t nsamples;     /* of a frame at most */
+    uint32_t nsamples;     /* of a frame at most, */
+    uint32_t ncoarser;     /* and of its lattices above 1 */
     uint32_t nparts;       /* blocks that share a sample: one, or one for each step */
 };
 
@@ -37,6 +38,12 @@ enum { STEP_LORENZO = CSZ_CHOICE_N, STEP_COARSER, STEPS = STEP_COARSER + CSZ_CHO
 template <typename V> CSZ_DEVICE V octaves_or_none(V v, const typename csz_value<V>::pointwise &z) {
     const bool is_missing = !(v - v == 0) || (z.has_fill && csz_value<V>::to_bits(v) == z.fill);
     return is_missing ? (V)NAN : pyramid_value<V>::octaves(v, z);
+}
+
+/* Logarithms have quanta of any size. */
+template <typename V, typename Z> CSZ_DEVICE double quantum_limit(void) {
+    if (csz_is_pointwise<Z>::value) return 0x1p60;
+    return sizeof(V) == 4 ? (double)CSZ_QUANTUM_LIMIT_F32 : (double)CSZ_QUANTUM_LIMIT_F64;
 }
 
 /*
@@ -97,7 +104,7 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     const double coarser_bound =
         csz_level_bound(__ldcg(&job.packed.work.packed.bound[f.field]), 0, level + 1);
     const V grid = (V)(2 * coarser_bound), inverse = grid > 0 ? 1 / grid : 0,
-            largest = (V)csz_choice_largest(grid, fast_tame((V)0));
+            largest = (V)csz_choice_largest(grid, quantum_limit<V, Z>(), fast_tame((V)0));
     const uint32_t nx = (uint32_t)p.coarser_row, plane = (uint32_t)p.coarser_plane,
                    n = plane * ((p.n[0] + 1) / 2), ny = plane / nx;
     const uint64_t step = (uint64_t)2 << level;
@@ -142,13 +149,15 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     __syncthreads();
 }
 
-/* Bits/512 of the tile's codes and exceptions.  Thread 0's is right.  Has barriers. */
+/* Bits/512 of the tile's codes and exceptions, which raw values limit.  Thread 0's is right.  Has barriers.
+ */
 template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_shared<V> &sh) {
     typedef typename csz_value<V>::quantum quantum;
     const uint32_t t = threadIdx.x;
     const csz_claim &c = sh.tile.claim;
     if (sh.predict.is_fill) return 512 * 64;
-    if (sh.is_raw) return 512ull * 8 * sizeof(V) * c.inside;
+    const unsigned long long most = 512ull * 8 * sizeof(V) * c.inside;
+    if (sh.is_raw) return most;
     for (uint32_t i = t; i < CSZ_WIDE_N; i += CSZ_TILE_THREADS) sh.count[i] = 0;
     if (t == 0) {
         sh.cost = sh.predict.reference.base ? 512 * 16 : 0;
@@ -183,7 +192,7 @@ template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_s
     cost = csz_warp_sum_u64(cost);
     if ((t & 31) == 0) atomicAdd(&sh.cost, cost);
     __syncthreads();
-    return sh.cost;
+    return sh.cost < most ? sh.cost : most;
 }
 
 template <typename V, int RANK, typename Z>
@@ -196,9 +205,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
     const csz_work &work = job.packed.work;
     const uint32_t t = threadIdx.x, nframes = work.nfields * work.nframes;
     packed_begin<V>(sh, job.packed);
-    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * job.nsamples * job.nparts; i += gridDim.x) {
+    const uint32_t each = job.nsamples + job.ncoarser;
+    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * each * job.nparts; i += gridDim.x) {
         const uint64_t sample = i / job.nparts;
-        const uint32_t frame = (uint32_t)(sample / job.nsamples), s = (uint32_t)(sample % job.nsamples);
+        const uint32_t frame = (uint32_t)(sample / each), s = (uint32_t)(sample % each);
         csz_choice_sums *sums = &work.packed.choice[frame];
         __syncthreads();
         const bool is_new = sh.frame.number != frame;
@@ -206,10 +216,16 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
         if (is_new && t < 32) packed_frame_find(&sh.frame, job.packed, frame);
         __syncthreads();
         const csz_pyramid &shape = sh.frame.shape;
-        const uint64_t *grid = shape.grid[0];
-        const uint32_t ntiles = (uint32_t)(grid[0] * grid[1] * grid[2]), nsamples = csz_choice_count(ntiles);
-        if (shape.nlevels == 1 || s >= nsamples) continue;
-        const uint32_t tile = csz_choice_tile(s, nsamples, ntiles), row = tile / (uint32_t)grid[2],
+        const uint32_t ntiles = csz_choice_tiles_of(&shape, 0), nsamples = csz_choice_count(ntiles);
+        int coarser = 0; /* the lattice of a sample above lattice 1 */
+        uint32_t tile;
+        if (shape.nlevels == 1) continue;
+        if (s < nsamples)
+            tile = csz_choice_tile(s, nsamples, ntiles);
+        else if (s < job.nsamples || !csz_choice_coarser(&coarser, &tile, &shape, s - job.nsamples))
+            continue;
+        const uint64_t *grid = shape.grid[coarser];
+        const uint32_t row = tile / (uint32_t)grid[2],
                        at[3] = {row / (uint32_t)grid[1], row % (uint32_t)grid[1], tile % (uint32_t)grid[2]};
         const int part = csz_choice_part(s);
         const uint32_t first = job.nparts == 1 ? 0 : (uint32_t)(i % job.nparts),
@@ -218,19 +234,22 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
 #pragma unroll 1
         for (uint32_t step = first; step < end; step++) {
             const bool is_lorenzo = step == STEP_LORENZO;
-            const int level = step >= STEP_COARSER, way = (int)(level ? step - STEP_COARSER : step);
+            const int way = (int)(step >= STEP_COARSER ? step - STEP_COARSER : step),
+                      level = coarser ? coarser : step >= STEP_COARSER, below = level - coarser;
             /* a coarsest lattice is Lorenzo's, one tile that all ways share */
             const bool is_coarsest = level + 1 == shape.nlevels;
-            if (is_lorenzo    ? !work.packed.may_be_lorenzo
+            if (coarser       ? step < STEP_COARSER || (is_coarsest && way > 0)
+                : is_lorenzo  ? !work.packed.may_be_lorenzo
                 : is_coarsest ? s > 0 || way > 0
                 : level       ? !csz_choice_has_coarser(part, nsamples)
                               : way == CSZ_CHOICE_ACROSS && !(RANK == 3 && part == 0))
                 continue;
             if (made != level)
-                patch_make<V, Z>(sh, job, patch, level, at[0] >> level, at[1] >> level, at[2] >> level);
+                patch_make<V, Z>(sh, job, patch, level, at[0] >> below, at[1] >> below, at[2] >> below);
             made = level;
             if (t == 0) {
-                if (way == 0) atomicAdd(&sums->n[part][level], (unsigned long long)sh.tile.claim.inside);
+                if (way == 0 && !coarser)
+                    atomicAdd(&sums->n[part][level], (unsigned long long)sh.tile.claim.inside);
                 sh.tile.place.tuning = csz_choice_tuning(way);
                 if (is_lorenzo) {
                     sh.tile.quantizer = job.packed.tile.quantizer[sh.frame.field];
@@ -244,8 +263,14 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
                 pyramid_tile_quantize<V, RANK, Z>(sh, values, false);
             const unsigned long long cost = tile_cost<V, RANK>(sh);
             if (t == 0 && is_lorenzo) atomicAdd(&sums->lorenzo[part], cost);
-            for (int k = 0; t == 0 && !is_lorenzo && k < CSZ_CHOICE_N; k++)
-                if (k == way || is_coarsest) atomicAdd(&sums->pyramid[part][level][k], cost);
+            for (int k = 0; t == 0 && !is_lorenzo && k < CSZ_CHOICE_N; k++) {
+                if (k != way && !is_coarsest) continue;
+                if (!coarser)
+                    atomicAdd(&sums->pyramid[part][level][k], cost);
+                else if (k < CSZ_CHOICE_ACROSS)
+                    atomicAdd(&sums->coarser[k],
+                              (unsigned long long)csz_choice_of_coarser(cost, &shape, level));
+            }
             __syncthreads();
         }
     }
@@ -272,12 +297,16 @@ static bool choose_launch(const csz_work &work, const void *d_data, const csz_cu
     csz_pyramid_make(&largest, n, g->log2_t);
     if (largest.nlevels == 1) return true;
     /* smaller frames have no more samples */
-    job.nsamples = csz_choice_count((uint32_t)(largest.grid[0][0] * largest.grid[0][1] * largest.grid[0][2]));
-    const uint64_t all = (uint64_t)work.nfields * work.nframes * job.nsamples,
+    job.nsamples = csz_choice_count(csz_choice_tiles_of(&largest, 0));
+    job.ncoarser = 0;
+    for (int l = CSZ_CHOICE_LEVELS; l < largest.nlevels; l++)
+        job.ncoarser += csz_choice_count_coarser(&largest, l);
+    const uint64_t nframes = (uint64_t)work.nfields * work.nframes,
                    most = (uint64_t)nsms * (sizeof(V) == 4 ? 4 : 2);
     /* few samples: more blocks take less time, though each makes the patch again */
-    job.nparts = 2 * all <= most ? (uint32_t)STEPS : 1;
-    const uint64_t nblocks = all * job.nparts < most ? all * job.nparts : most;
+    job.nparts = 2 * nframes * job.nsamples <= most ? (uint32_t)STEPS : 1;
+    const uint64_t all = nframes * (job.nsamples + job.ncoarser) * job.nparts,
+                   nblocks = all < most ? all : most;
     const size_t nbytes = job.patch_nbytes + job.packed.extra_nbytes + sizeof(choose_shared<V>);
     return csz_shared_allow(choose_kernel<V, RANK, Z>, nbytes) &&
            csz_launch_next(choose_kernel<V, RANK, Z>, (uint32_t)nblocks, CSZ_TILE_THREADS, nbytes, 0, stream,

@@ -23,6 +23,7 @@ CSZ_DEVICE csz_choice choice_of(const csz_choice_sums &sums) {
             for (int way = 0; way < CSZ_CHOICE_N; way++) choice.pyramid[i][l][way] = sums.pyramid[i][l][way];
         }
     }
+    for (int way = 0; way < CSZ_CHOICE_ACROSS; way++) choice.coarser[way] = sums.coarser[way];
     return choice;
 }
 

@@ -86,20 +86,30 @@ CSZ_COLD bool packed_gives_way(packed_encode_shared<V> &sh, const packed_job<V> 
     const uint32_t ncoarser = f.shape.first[0], ntiles = f.ntiles - ncoarser,
                    nsamples = csz_choice_count(ntiles);
     const csz_rival rival = job.work.packed.rival[f.number];
+    const uint32_t nabove = f.shape.nlevels > 1 ? f.shape.first[1] : 0;
     if (threadIdx.x == 0) sh.sum = 0;
     __syncthreads();
-    uint32_t coarser = 0, sampled = 0;
+    uint32_t coarser = 0, above = 0, sampled = 0;
 #pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < ncoarser; i += CSZ_TILE_THREADS)
-        coarser += state_words(state_await(states + i));
+    for (uint32_t i = threadIdx.x; i < ncoarser; i += CSZ_TILE_THREADS) {
+        const uint32_t n = state_words(state_await(states + i));
+        coarser += n;
+        above += i < nabove ? n : 0;
+    }
     for (uint32_t i = threadIdx.x; i < nsamples; i += CSZ_TILE_THREADS)
         if (csz_rival_counts(&rival, i))
             sampled += state_words(state_await(states + ncoarser + csz_choice_tile(i, nsamples, ntiles)));
     coarser = csz_warp_add(coarser);
     sampled = csz_warp_add(sampled);
-    if ((threadIdx.x & 31) == 0) atomicAdd(&sh.sum, (unsigned long long)sampled << 32 | coarser);
+    above = csz_warp_add(above);
+    if ((threadIdx.x & 31) == 0) {
+        atomicAdd(&sh.sum, (unsigned long long)sampled << 32 | coarser);
+        sh.count[threadIdx.x >> 5] = above;
+    }
     __syncthreads();
-    return csz_rival_wins(&rival, total, (uint32_t)sh.sum, sh.sum >> 32);
+    const csz_coded coded = {total, (uint32_t)sh.sum, sh.count[0] + sh.count[1] + sh.count[2] + sh.count[3],
+                             sh.sum >> 32};
+    return csz_rival_wins(&rival, &coded);
 }
 
 /*
