@@ -15,7 +15,7 @@ enum {
     CSZ_CHOICE_STRIDE = 12,   /* tiles of lattice 0 to each that is sampled */
     CSZ_CHOICE_TILES_MIN = 8, /* sampled tiles; twice as many, which may settle the choice, */
     CSZ_CHOICE_SMALL = 96,    /* of so many */
-    CSZ_CHOICE_TILES_MAX = 128,
+    CSZ_CHOICE_TILES_MAX = 120,
     CSZ_CHOICE_TILES_FEW = 6,     /* fewer do not settle the choice alone */
     CSZ_CHOICE_LEVELS = 2,        /* lattices that are sampled by parts */
     CSZ_CHOICE_COARSER = 4,       /* sampled tiles of each lattice above those, at most */

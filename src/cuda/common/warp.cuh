@@ -99,6 +99,37 @@ CSZ_DEVICE void csz_block_meet(void) {
 #endif
 }
 
+/*
+ * Phases that the lanes of a warp end, the first one even: an mbarrier, which racecheck follows, as it does
+ * not follow words that atomics change.
+ */
+CSZ_DEVICE void csz_phases_begin(uint64_t *phases) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("mbarrier.init.shared.b64 [%0], 32;" ::"r"((uint32_t)__cvta_generic_to_shared(phases))
+                 : "memory");
+#endif
+}
+CSZ_DEVICE void csz_phase_end(uint64_t *phases) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("{ .reg .b64 s; mbarrier.arrive.shared.b64 s, [%0]; }" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(phases))
+                 : "memory");
+#endif
+}
+/* The last phase that was even, or odd, has ended. */
+CSZ_DEVICE void csz_phase_wait(uint64_t *phases, uint32_t is_odd) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint32_t has_ended;
+    do {
+        asm volatile(
+            "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(has_ended)
+            : "r"((uint32_t)__cvta_generic_to_shared(phases)), "r"(is_odd)
+            : "memory");
+    } while (!has_ended);
+#endif
+}
+
 /* The threads that share a tile: from thread `first` of a block on, with a named barrier of their own. */
 enum { CSZ_TEAM_THREADS = 128 };
 struct csz_team {

@@ -134,7 +134,7 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
     char *memory = (char *)&tables + (call.has_tables ? sizeof(packed_tables) : 16);
     packed_shared<V> *shared = (packed_shared<V> *)(memory + team * team_nbytes);
     V *values = (V *)(shared + 1);
-    tables_begin(&tables, &call);
+    if (threadIdx.x == 0) tables_begin(&tables);
     if (warp < CSZ_TEAM_THREADS / 32) {
         const csz_team own = {own_barrier(team), team * TEAM_ALL};
         if (own.thread() == 0) {
@@ -145,7 +145,6 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
         general_weights(&shared->general, own);
         shared->cases.begin(own.thread());
     }
-    csz_copies_wait();
     __syncthreads();
     if (csz_agreed(warp == CSZ_TEAM_THREADS / 32))
         team_read<V, RANK, Z>(call, shared, values, &tables, team);

@@ -13,32 +13,27 @@
 
 /*
  * The readers of a block share the tables of one job.  state: those who use them, whether they are being
- * loaded, and the job plus 1.  A reader of another job loads its own where nobody uses them; else it finds
- * its tables in device memory, for the time being.
+ * loaded, whether by an odd load, and the job plus 1.  A reader of another job loads its own where nobody
+ * uses them; else it finds its tables in device memory, for the time being.
  */
-enum { TABLES_USERS = 15, TABLES_LOADING = 16, TABLES_JOB_AT = 5 };
+enum { TABLES_USERS = 15, TABLES_LOADING = 16, TABLES_ODD = 32, TABLES_JOB_AT = 6 };
 
 struct packed_tables {
     uint32_t state;
+    alignas(8) uint64_t loads; /* a phase each */
     uint4 chunks[TABLE_NARROW_N / 8];
 };
 
-/*
- * By all threads of a block, at first: starts the copy of a call's only job's tables.  They must wait for it,
- * and then meet.
- */
-CSZ_DEVICE void tables_begin(packed_tables *t, const decode_call *call) {
-    const bool has_job = call->has_tables && call->njobs == 1 && !job_faults(call, 0);
-    const uint4 *from = (const uint4 *)call->tables;
-    if (threadIdx.x == 0) t->state = has_job ? 1u << TABLES_JOB_AT : 0;
-    for (uint32_t i = threadIdx.x; has_job && i < TABLE_NARROW_N / 8; i += blockDim.x)
-        csz_copy_start(t->chunks + i, from + i);
+/* By one thread of a block; a barrier must follow. */
+CSZ_DEVICE void tables_begin(packed_tables *t) {
+    t->state = TABLES_ODD; /* the first load is even */
+    csz_phases_begin(&t->loads);
 }
 
 /* By a warp: whether the job's tables are there; tables_leave must follow. */
 CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t number, uint32_t lane) {
     const uint32_t job = number + 1;
-    uint32_t is_there = 0, is_free = 0;
+    uint32_t is_there = 0, is_free = 0, odd = 0;
     if (lane == 0 && call->has_tables && job >> (32 - TABLES_JOB_AT) == 0) {
         uint32_t state = csz_shared_exchange(&t->state, 0, 0), seen; /* as it is */
         do {
@@ -46,7 +41,8 @@ CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t
             is_free = !is_there && !(state & (TABLES_LOADING | TABLES_USERS));
             if (!is_there && !is_free) break;
             seen = state;
-            state = csz_shared_exchange(&t->state, seen, is_there ? seen + 1 : (uint32_t)TABLES_LOADING);
+            odd = (state & TABLES_ODD) ^ (is_free ? (uint32_t)TABLES_ODD : 0);
+            state = csz_shared_exchange(&t->state, seen, is_there ? seen + 1 : TABLES_LOADING | odd);
         } while (state != seen);
         __threadfence_block();
     }
@@ -56,11 +52,13 @@ CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t
         csz_copies_wait();
         __syncwarp();
         __threadfence_block();
-        if (lane == 0) atomicExch(&t->state, job << TABLES_JOB_AT | 1);
+        csz_phase_end(&t->loads);
+        if (lane == 0) atomicExch(&t->state, job << TABLES_JOB_AT | odd | 1);
         is_there = 1;
     }
     const bool all = csz_agreed(is_there);
     __syncwarp(); /* what lane 0 has seen, all lanes see */
+    if (all) csz_phase_wait(&t->loads, __shfl_sync(CSZ_ALL, odd, 0) != 0);
     return all;
 }
 CSZ_DEVICE void tables_leave(packed_tables *t, uint32_t lane) {
