@@ -48,6 +48,7 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
     const uint32_t stage_nwords = (values_nbytes<V, RANK>(&call.geometry) - fast_nbytes<V, RANK>()) / 4,
                    nclaims = call.level_end[call.last_level];
     uint32_t slot = 0, claimed = 0;
+    known_tables known = {tables, 0};
     if (lane == 0) claimed = csz_take_number(&call.counters->n_claimed);
 #pragma unroll 1
     for (;;) {
@@ -60,7 +61,7 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
         uint32_t way = WAY_END;
         for (bool is_first = true;; is_first = false) {
             if (!is_over)
-                way = tile_read<V, RANK, Z>(&call, shared, slot, stage, stage_nwords, tables, lane, is_first);
+                way = tile_read<V, RANK, Z>(&call, shared, slot, stage, stage_nwords, &known, lane, is_first);
             else if (lane == 0)
                 shared->tile[slot].way = WAY_END;
             team_rendezvous(team);

@@ -23,6 +23,11 @@ struct packed_tables {
     alignas(8) uint64_t loads; /* a phase each */
     uint4 chunks[TABLE_NARROW_N / 8];
 };
+/* What a reader knows of them: the state, without users, of the load that it last waited for. */
+struct known_tables {
+    packed_tables *of;
+    uint32_t state;
+};
 
 /* By one thread of a block; a barrier must follow. */
 CSZ_DEVICE void tables_begin(packed_tables *t) {
@@ -31,8 +36,9 @@ CSZ_DEVICE void tables_begin(packed_tables *t) {
 }
 
 /* By a warp: whether the job's tables are there; tables_leave must follow. */
-CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t number, uint32_t lane) {
-    const uint32_t job = number + 1;
+CSZ_DEVICE bool tables_enter(known_tables *known, const decode_call *call, uint32_t number, uint32_t lane) {
+    packed_tables *t = known->of;
+    const uint32_t job = number + 1, was = known->state;
     uint32_t is_there = 0, is_free = 0, odd = 0;
     if (lane == 0 && call->has_tables && job >> (32 - TABLES_JOB_AT) == 0) {
         uint32_t state = csz_shared_exchange(&t->state, 0, 0), seen; /* as it is */
@@ -57,8 +63,9 @@ CSZ_DEVICE bool tables_enter(packed_tables *t, const decode_call *call, uint32_t
         is_there = 1;
     }
     const bool all = csz_agreed(is_there);
+    if (lane == 0 && is_there) known->state = job << TABLES_JOB_AT | odd;
     __syncwarp(); /* what lane 0 has seen, all lanes see */
-    if (all) csz_phase_wait(&t->loads, __shfl_sync(CSZ_ALL, odd, 0) != 0);
+    if (csz_agreed(known->state != was)) csz_phase_wait(&t->loads, __shfl_sync(CSZ_ALL, odd, 0) != 0);
     return all;
 }
 CSZ_DEVICE void tables_leave(packed_tables *t, uint32_t lane) {
@@ -113,7 +120,7 @@ template <typename V> CSZ_DEVICE bool record_is_plain(const record_view<V> &view
  */
 template <typename V, int RANK>
 CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uint4 *chunks,
-                           const uint32_t *words, bool is_staged, packed_tables *tables, uint32_t lane,
+                           const uint32_t *words, bool is_staged, known_tables *tables, uint32_t lane,
                            uint32_t *n_exceptions) {
     const uint32_t nwords = t.nwords;
     if (!is_staged && !lanes_are_inside(&t.job, t.offset + nwords)) return false;
@@ -139,13 +146,13 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
         const bool has_tables = tables_enter(tables, call, t.number, lane);
         if (has_tables && is_staged)
             good = lanes_read<V>(view, words, shared_words_of(words), nwords,
-                                 shared_table_of((const uint16_t *)tables->chunks), chunks, lane);
+                                 shared_table_of((const uint16_t *)tables->of->chunks), chunks, lane);
         else
             good = lanes_read_anywhere<V>(view, words, nwords,
-                                          has_tables ? (const uint16_t *)tables->chunks
+                                          has_tables ? (const uint16_t *)tables->of->chunks
                                                      : call->tables + (size_t)t.number * TABLE_N,
                                           chunks, lane);
-        if (has_tables) tables_leave(tables, lane);
+        if (has_tables) tables_leave(tables->of, lane);
     }
     return !csz_agreed(!good);
 }
@@ -186,7 +193,7 @@ static_assert(STAGE_BEHIND >= LANE_MAX_WORDS + 8, "there is room behind a record
  */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE uint32_t tile_read(const decode_call *call, packed_shared<V> *shared, uint32_t slot,
-                              uint32_t *stage, uint32_t stage_nwords, packed_tables *tables, uint32_t lane,
+                              uint32_t *stage, uint32_t stage_nwords, known_tables *tables, uint32_t lane,
                               bool is_first) {
     packed_tile<V> *t = &shared->tile[slot];
     const uint32_t nwords = t->nwords, *record = t->job.frame + t->job.payload_word + t->offset;

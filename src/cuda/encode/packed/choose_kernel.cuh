@@ -205,6 +205,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
     const csz_work &work = job.packed.work;
     const uint32_t t = threadIdx.x, nframes = work.nfields * work.nframes;
     packed_begin<V>(sh, job.packed);
+    csz_previous_wait();
     const uint32_t each = job.nsamples + job.ncoarser;
     for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * each * job.nparts; i += gridDim.x) {
         const uint64_t sample = i / job.nparts;
@@ -309,8 +310,8 @@ static bool choose_launch(const csz_work &work, const void *d_data, const csz_cu
                    nblocks = all < most ? all : most;
     const size_t nbytes = job.patch_nbytes + job.packed.extra_nbytes + sizeof(choose_shared<V>);
     return csz_shared_allow(choose_kernel<V, RANK, Z>, nbytes) &&
-           csz_launch_next(choose_kernel<V, RANK, Z>, (uint32_t)nblocks, CSZ_TILE_THREADS, nbytes, 0, stream,
-                           job);
+           csz_launch_next(choose_kernel<V, RANK, Z>, (uint32_t)nblocks, CSZ_TILE_THREADS, nbytes,
+                           (int)work.chained, stream, job);
 }
 
 #endif

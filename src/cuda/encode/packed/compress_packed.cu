@@ -37,6 +37,7 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
     uint32_t *sums = &first;
     const csz_packed_work &w = job.work.packed;
     const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
+    csz_previous_wait();
     if (job.is_again) {
         if (!__ldcg(w.redo)) return;
         uint32_t *end = job.work.zero + job.work.zero_nwords;
@@ -91,7 +92,7 @@ bool csz_cuda_packed_settle(const csz_work &work, const csz_cuda_plan *plan, uin
     job.work = work;
     job.is_again = is_again;
     return csz_launch_next(settle_kernel, is_again ? 64 : 2, SETTLE_THREADS,
-                           SETTLE_THREADS * sizeof(uint32_t), 0, stream, job) != 0;
+                           SETTLE_THREADS * sizeof(uint32_t), (int)work.chained, stream, job) != 0;
 }
 
 csz_status csz_cuda_packed_compress(csz_work work, const void *d_data, const csz_cuda_builtins *d_builtins,

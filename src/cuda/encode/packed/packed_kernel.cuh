@@ -96,9 +96,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     V *values = packed_values<V>(sh, job.extra_nbytes);
     const csz_packed_work &w = job.work.packed;
     const uint32_t t = threadIdx.x, nlattices = plan.end[1];
-    if (job.is_again && !__ldcg(w.redo)) return;
     packed_begin<V>(sh, job);
     for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
+    csz_previous_wait();
+    if (job.is_again && !__ldcg(w.redo)) return;
     if (t == 0) {
         sh.claimed = csz_take_number(w.claimed);
         sh.rehearses = CSZ_REHEARSE;
@@ -231,7 +232,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
     packed_encode_shared<V> &sh =
         shared_behind<packed_encode_shared<V>>(PACKED_BOOKS_NBYTES + job.extra_nbytes);
     const csz_packed_work &w = job.work.packed;
-    if (job.in_slots) csz_next_may_start();
+    if (job.in_slots) {
+        csz_previous_wait();
+        csz_next_may_start();
+    }
     if (job.is_again && !__ldcg(w.redo)) {
         if (!job.in_slots) csz_previous_wait();
         return;
@@ -326,12 +330,8 @@ static bool packed_launch(K kernel, uint64_t n, uint32_t at_once, uint32_t chain
 }
 
 template <typename V, int RANK, typename Z>
-static bool packed_compress_as(const csz_work &of_call, const void *d_data,
-                               const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan, int nsms,
-                               cudaStream_t stream) {
-    const uint32_t chained = of_call.chained;
-    csz_work work = of_call;
-    work.chained = 0; /* of the launches here, one alone is */
+static bool packed_compress_as(const csz_work &work, const void *d_data, const csz_cuda_builtins *d_builtins,
+                               const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
     const csz_geometry *g = &plan->geometry;
     const uint64_t nframes = (uint64_t)work.nfields * work.nframes;
     packed_job<V> job;
@@ -372,21 +372,21 @@ static bool packed_compress_as(const csz_work &of_call, const void *d_data,
         if (round) memset(levels.end, 0, sizeof levels.end); /* the lattices are made */
         levels.all = levels.end[1] + (uint32_t)nsamples;
         if (good && levels.all)
-            good = packed_launch(levels_kernel<V, RANK, Z>, levels.all, at_once, 0,
+            good = packed_launch(levels_kernel<V, RANK, Z>, levels.all, at_once, work.chained,
                                  tile_extra + sizeof(levels_shared<V>), stream, job, levels);
         if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);
         job.in_slots = 1;
         job.extra_nbytes = slot_extra;
         if (good)
-            good = packed_launch(packed_encode_kernel<V, RANK, Z>, nframes, at_once, 0,
+            good = packed_launch(packed_encode_kernel<V, RANK, Z>, nframes, at_once, work.chained,
                                  PACKED_BOOKS_NBYTES + slot_extra + sizeof(packed_encode_shared<V>), stream,
                                  job);
         job.in_slots = 0;
         job.extra_nbytes = record_extra;
         if (good)
-            good = packed_launch(packed_encode_kernel<V, RANK, Z>, nframes * largest.ntiles, at_once, chained,
-                                 PACKED_BOOKS_NBYTES + record_extra + sizeof(packed_encode_shared<V>), stream,
-                                 job);
+            good = packed_launch(
+                packed_encode_kernel<V, RANK, Z>, nframes * largest.ntiles, at_once, work.chained,
+                PACKED_BOOKS_NBYTES + record_extra + sizeof(packed_encode_shared<V>), stream, job);
     }
     return good;
 }
