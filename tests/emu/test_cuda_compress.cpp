@@ -49,15 +49,18 @@ enum kind {
     STRANGE_SINGLE = NKINDS, /* not in every loop */
     STRANGE_VECTOR,
     STRANGE_RUNS,
-    ODD_TILES, /* few tiles unlike the rest */
-    FARTHEST,  /* deltas of 32 bits as large as there are */
-    ASIDE      /* two values in turn, the second just outside of the window about the middle between them */
+    ODD_TILES,   /* few tiles unlike the rest */
+    FARTHEST,    /* deltas of 32 bits as large as there are */
+    ASIDE,       /* two values in turn, the second just outside of the window about the middle between them */
+    MIDDLES_F32, /* of a pointwise bound of 1e-3: logarithms about the middle between two steps */
+    MIDDLES_F64
 };
 static const char *kind_names[] = {
-    "smooth",   "gentle",         "noise3",         "noise6",       "noise10",   "sparse",   "jumps",
-    "specials", "land",           "rough",          "wild",         "zero",      "constant", "nans",
-    "large",    "ramp",           "steep",          "runs",         "near",      "mixed",    "patches",
-    "lonely",   "strange single", "strange vector", "strange runs", "odd tiles", "farthest", "aside"};
+    "smooth",       "gentle",    "noise3",   "noise6", "noise10",        "sparse",
+    "jumps",        "specials",  "land",     "rough",  "wild",           "zero",
+    "constant",     "nans",      "large",    "ramp",   "steep",          "runs",
+    "near",         "mixed",     "patches",  "lonely", "strange single", "strange vector",
+    "strange runs", "odd tiles", "farthest", "aside",  "middles",        "middles of f64"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -139,6 +142,23 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
         }
         return uniform() < 0.003 ? 0.004 : 0;
     case ASIDE: return 0.002 * (i & 1 ? 0x1p14 : -0x1p14);
+    case MIDDLES_F32: { /* every other value tells the frame's exponent; up to eight units from a middle */
+        const int exponent = csz_pointwise_exponent(0, 1e-3, 0, 0);
+        const csz_pointwise_f32 z =
+            csz_pointwise_make_f32(csz_pointwise_resolve(1e-3, 0, 1), exponent, 1e-3, 0, 0, 0);
+        const uint32_t q = (uint32_t)((8 + 12 * uniform()) * 0x1p22 / z.step),
+                       units = (uint32_t)(17 * uniform());
+        return i & 1 ? 1.5 : csz_pointwise_power_f32((int32_t)(q * z.step + z.step / 2 + units - 8), &z);
+    }
+    case MIDDLES_F64: {
+        const int exponent = csz_pointwise_exponent(0, 1e-3, 0, 1);
+        const csz_pointwise_f64 z =
+            csz_pointwise_make_f64(csz_pointwise_resolve(1e-3, 1, 1), exponent, 1e-3, 0, 0, 0);
+        const uint64_t q = (uint64_t)((8 + 12 * uniform()) * 0x1p40 / (double)z.step),
+                       units = (uint64_t)(0x1p22 * uniform());
+        return i & 1 ? 1.5
+                     : csz_pointwise_power_f64((int64_t)(q * z.step + z.step / 2 + units - (1u << 21)), &z);
+    }
     case FARTHEST: return 0.002 * (i & 1 ? 0x1p30 - 1 : -0x1p30);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
         switch (i / 4096 % 5) {
@@ -314,6 +334,12 @@ int main(int argc, char **argv) {
                 one(&t, (csz_type)type, {1000, 2, 5}, 1e-3, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_PWR);
             }
         }
+        t.every = 1;
+        one(&t, CSZ_F32, {16, 32, 64}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F32, 0, CSZ_BOUND_PWR);
+        one(&t, CSZ_F32, {64, 256}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F32, 0, CSZ_BOUND_PWR);
+        one(&t, CSZ_F64, {16, 32, 64}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F64, 0, CSZ_BOUND_PWR);
+        one(&t, CSZ_F64, {64, 256}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F64, 0, CSZ_BOUND_PWR);
+        if (few) t.every = 41;
         printf("pointwise: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
         /* exact archives: orders, group sizes, units without bits, raw tiles, tiles without a record */
