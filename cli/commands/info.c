@@ -111,7 +111,9 @@ static void print_text(const cli_archive_source *archive, const csz_tile_counts 
     for (int i = 0; i < N_OTHER_ROWS; i++)
         printf("  %-24s %12llu\n", other_rows[i].text,
                (unsigned long long)count_at(counts, other_rows[i].offset));
-    for (int level = 1; level < info->nlevels; level++) {
+    if (info->nlevels > 1 && !counts->npyramids)
+        puts("previews         from the whole payload, as Lorenzo predicted every frame");
+    for (int level = 1; level < info->nlevels && counts->npyramids; level++) {
         csz_field field;
         if (csz_level_field(&field, info, level) == CSZ_OK)
             printf("  bytes of level %-2d        %12llu  %s\n", level,

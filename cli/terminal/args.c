@@ -251,7 +251,7 @@ static int apply_region(cli_arguments *arguments, const char *value) {
 }
 
 static int apply_memory_limit(cli_arguments *arguments, const char *value) {
-    if (!cli_parse_nbytes(&arguments->memory_limit, value) || arguments->memory_limit == 0)
+    if (!cli_parse_size(&arguments->memory_limit, value) || arguments->memory_limit == 0)
         return cli_fail_usage(
             "memory limit '%s' is not understood; give bytes, or a number with K, M, G or T, such as "
             "--memory-limit 4G",

@@ -131,18 +131,6 @@ int cli_parse_region(cli_region *region, const char *text) {
     return 0;
 }
 
-int cli_parse_nbytes(uint64_t *nbytes, const char *text) {
-    static const char suffixes[] = "KMGT";
-    if (cli_parse_digits(nbytes, &text) != 1) return 0;
-    if (*text == '\0') return 1;
-    const char *suffix = strchr(suffixes, toupper((unsigned char)*text));
-    if (!suffix || text[1] != '\0') return 0;
-    int shift = 10 * (int)(suffix - suffixes + 1);
-    if (*nbytes > UINT64_MAX >> shift) return 0;
-    *nbytes <<= shift;
-    return 1;
-}
-
 int cli_parse_size(uint64_t *nbytes, const char *text) {
     static const char units[] = "KMGTP";
     char *end;

@@ -32,7 +32,6 @@ int cli_parse_dims(csz_field *field, int *ngiven,
                    const char *text); /* "512x512x512", "512,512,512"; of more than four the slowest become
                                          one; -1 where more than 64 bits are needed */
 int cli_parse_region(cli_region *region, const char *text); /* "0:8,:,4:" */
-int cli_parse_nbytes(uint64_t *nbytes, const char *text);   /* "1000", "64K", "2G": binary multiples */
 int cli_parse_size(uint64_t *nbytes,
                    const char *text);             /* "10MB" is 10^7; "10MiB" and "10M" 10 * 2^20; "1.5GB" */
 int cli_parse_zstd(int *level, const char *text); /* "zstd", "zstd:LEVEL", "LEVEL" */

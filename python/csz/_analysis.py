@@ -174,7 +174,7 @@ def analyze(
     psnr: None = None,
     pwr: None = None,
     floor: None = None,
-    fill: float | None = None,
+    fill: _arguments.Fill = None,
     unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
@@ -189,7 +189,7 @@ def analyze(
     psnr: float | None = None,
     pwr: float | None = None,
     floor: float | None = None,
-    fill: float | None = None,
+    fill: _arguments.Fill = None,
     unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
@@ -204,7 +204,7 @@ def analyze(
     psnr: Sequence[float] | None = None,
     pwr: Sequence[float] | None = None,
     floor: float | None = None,
-    fill: float | None = None,
+    fill: _arguments.Fill = None,
     unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
@@ -218,7 +218,7 @@ def analyze(
     psnr: float | Sequence[float] | None = None,
     pwr: float | Sequence[float] | None = None,
     floor: float | None = None,
-    fill: float | None = None,
+    fill: _arguments.Fill = None,
     unsigned_zeros: bool = False,
     predictor: _arguments.Predictor = "auto",
     exact: bool = False,
@@ -244,13 +244,14 @@ def analyze(
     bounds = [_arguments.bound_of(*(one if mode == name else None for name in _library.BOUND_MODES))[1] for one in one_by_one]
     if not bounds:
         return []
-    source = _arrays.view_field(array, _arguments.fill_of(fill))
-    options = _arguments.base_options("cpu" if source.device is None else "auto", threads, fill)
+    named = _arguments.named_fill(fill)
+    source = _arrays.view_field(array, named)
+    options = _arguments.base_options("cpu" if source.device is None else "auto", threads, named)
     options.bound_mode = _library.BOUND_MODES.index(mode)
     options.floor = _arguments.floor_of(floor, mode)
     options.unsigned_zeros = _arguments.unsigned_zeros_of(unsigned_zeros, mode == "pwr")
     options.predictor = _arguments.choice_of("predictor", predictor, _library.PREDICTORS)
-    _arguments.check_fill(fill, source)
+    _arguments.check_fill(named, source)
     field = _arguments.field_of(source)
     raw = (_library.Analysis * len(bounds))()
     status = _cuda.call(

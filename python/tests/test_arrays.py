@@ -402,6 +402,7 @@ class ForgottenFill(unittest.TestCase):
             csz.absolute_bound(self.sea, rel=1e-3, fill=1e20)
             csz.absolute_bound(self.sea, rel=1e-3, fill="none")
             archive = csz.compress(self.sea, rel=1e-3, fill="none")
+            self.assertEqual(csz.analyze(self.sea, rel=1e-3, fill="none").bound_abs, csz.info(archive).bound_abs)
             self.assertEqual(csz.info(archive).fill, None)
             csz.compress(np.ma.masked_greater(self.sea, 1e19), rel=1e-3)
             csz.compress(np.where(self.sea > 1e19, np.float32(0), 280 + self.sea), rel=1e-3)

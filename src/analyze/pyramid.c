@@ -36,7 +36,7 @@ static const double guess_error = 0.3;
 /*
  * What is predicted from an exception is likely to be another, which a sample predicted from the field's own
  * values does not see.  So from this share of a coarser lattice on a pyramid may be several times larger.  Of
- * 50 pyramids of real fields at bounds of 0.1 to 1e-7 of the range all 8 that gave way to Lorenzo had that,
+ * 49 pyramids of real fields at bounds of 0.1 to 1e-7 of the range all 7 that gave way to Lorenzo had that,
  * and no other; generated fields do not all follow.
  */
 static const double risky_share = 0.02, risky_error = 1;

@@ -1090,6 +1090,7 @@ same_text "a damaged archive gives an error and no output" "" "$bad"
 refuses 1 'memory' "--memory-limit holds" "$csz" decompress one.csz --memory-limit 16K -o x
 holds "--memory-limit lets through what fits" "$csz" decompress one.csz --memory-limit 1G -o fits
 refuses 2 'memory limit' "--memory-limit 12Q is a usage error" "$csz" decompress one.csz --memory-limit 12Q
+holds "--memory-limit takes what --size takes" "$csz" decompress one.csz --memory-limit 1.5GB -o fits -f
 absent "no refusal has left an output" x
 
 # ---- Output files ------------------------------------------------------------------------------------
