@@ -96,8 +96,7 @@ static void put_predictors(char *text, const csz_analysis *a, int may_give_way) 
         predictor_bits(a, CSZ_PREDICTOR_LORENZO));
     if (may_give_way && !a->is_exact)
         put(text, "; many values of coarser lattices miss their predictions, so that the pyramid may turn "
-                  "out larger "
-                  "and give way to lorenzo");
+                  "out larger and give way to lorenzo");
 }
 
 enum { NUMBER_TEXT_NBYTES = 32 };

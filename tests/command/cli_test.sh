@@ -524,6 +524,8 @@ field, all = map(int, re.search(r"^tiles +(\d+) of [x\d]+; with those of coarser
 rows = re.search(r":\n((?:  .* +\d+ +[\d.]+%\n)+)", text)[1].splitlines()
 assert field == 7 * 4 * 5 and field < all == sum(int(row.split()[-2]) for row in rows), (field, all, rows)'
 holds "info of Lorenzo" bash -c "'$csz' info lorenzo.csz | grep -qE '^tiles +[0-9]+ of [x0-9]+$'"
+holds "info says what previews cost where Lorenzo took the pyramid's place" bash -c "'$csz' info tight.csz | grep -q '^previews  *from the whole payload' && ! '$csz' info tight.csz | grep -q 'bytes of level'"
+holds "of pyramids it does not" bash -c "! '$csz' info auto.csz | grep -q '^previews'"
 json "info of pyramids" 'predictor="pyramid"' npyramids=1 -- "$csz" info pyramid.csz --json
 json "info of Lorenzo" 'predictor="lorenzo"' npyramids=0 nlevels=1 -- "$csz" info lorenzo.csz --json
 "$csz" decompress auto.csz -o whole.f32 -q
