@@ -376,6 +376,7 @@ csz_status csz_analysis_predict_pyramid(csz_analysis *a, int *may_give_way, csz_
     if (!job) return CSZ_ERROR_MEMORY;
     job->scratch = scratch;
     job->plan = csz_tile_plan_of(&h);
+    job->plan.has_sparse = 1;
     const int is_dense =
         16 * a->predictor[CSZ_PREDICTOR_LORENZO].nbytes_predicted > 3 * a->nelements; /* 1.5 bits */
     status = pick_frames(job, data, is_dense, nthreads);

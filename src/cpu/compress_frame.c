@@ -41,7 +41,7 @@ typedef struct csz_frame_job {
     uint8_t *out;
     uint64_t capacity;
     csz_frame_layout layout;
-    uint16_t *sizes;  /* of packed layouts: in words; NULL: they stand in the index */
+    uint16_t *sizes;  /* of a pyramid: in words; NULL: they stand in the index */
     uint8_t *entries; /* of groups: first word and checksum */
     const csz_code_tables *tables;
     pthread_mutex_t mutex; /* guards what follows */
@@ -346,6 +346,7 @@ static csz_status make_levels(compress_job *job, const csz_pyramid *shape, int t
 static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                                  const void *data, const csz_tile_plan *plan, uint64_t frame, int nthreads,
                                  int tuning) {
+    const int is_pyramid = tuning >= 0;
     if (!s->frame_job) s->frame_job = malloc(sizeof *s->frame_job);
     if (!s->frame_job) return CSZ_ERROR_MEMORY;
     compress_job *job = s->frame_job;
@@ -360,7 +361,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     csz_status status = csz_scratch_workers(s, nthreads, plan->geometry.rank);
     if (!status) status = csz_scratch_chunks(s, nthreads);
     csz_pyramid shape = {0};
-    if (tuning >= 0) {
+    if (is_pyramid) {
         csz_frame_pyramid(&shape, &plan->geometry, &job->box);
         job->ntiles = shape.ntiles;
     }
@@ -370,7 +371,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
               saves_symbols = saves && csz_sample_stride(job->ntiles) == 1;
     /* what a coarser lattice is restored from is coded later; without samples of every tile most would be
      * quantized twice */
-    if (tuning >= 0 && saves && !saves_symbols) job->nsaved_coarser = shape.first[0];
+    if (is_pyramid && saves && !saves_symbols) job->nsaved_coarser = shape.first[0];
     if (!status && saves) status = csz_scratch_saved(s, nsamples + job->nsaved_coarser, saves_symbols);
     if (status) return status;
     if (saves) job->saved = s->saved;
@@ -379,7 +380,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     /* all of them: a thread that could not be started must not leave an earlier field's counts in the sum */
     for (int i = 0; i < nthreads; i++) memset(&s->workers[i]->tally, 0, sizeof s->workers[i]->tally);
     job->apart = (uint32_t)nthreads;
-    if (tuning >= 0) status = make_levels(job, &shape, tuning, nthreads);
+    if (is_pyramid) status = make_levels(job, &shape, tuning, nthreads);
     if (status) return status;
     job->apart = (uint32_t)nthreads * csz_sample_stride(job->ntiles);
     atomic_store(&job->next, 0);
@@ -391,19 +392,18 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     csz_books_set_exponent(job->section, plan->exponent);
     csz_lap(s->profile, &mark, &s->stages.books);
 
-    const int is_packed = plan->predictor != CSZ_PREDICTOR_LORENZO;
-    job->layout = is_packed ? csz_frame_layout_packed(job->ntiles, books_nbytes, 0)
+    job->layout = is_pyramid ? csz_frame_layout_packed(job->ntiles, books_nbytes, 0)
                             : csz_frame_layout_of(job->ntiles, books_nbytes);
     if (job->layout.end + 8 > capacity) return CSZ_ERROR_CAPACITY;
     job->entries = out + job->layout.index;
-    if (is_packed) {
+    if (is_pyramid) {
         status = csz_scratch_index(s, job->ntiles, job->layout.ngroups);
         if (status) return status;
         job->sizes = s->sizes;
         job->entries = s->entries;
         memset(job->entries, 0, 12 * (size_t)job->layout.ngroups);
     }
-    memset(out, 0, is_packed ? job->layout.books : job->layout.payload);
+    memset(out, 0, is_pyramid ? job->layout.books : job->layout.payload);
     memcpy(out + job->layout.books, job->section, books_nbytes);
     job->out = out;
     job->capacity = capacity;
@@ -430,7 +430,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
 
     uint64_t end = job->layout.payload + 4 * job->words;
     uint64_t hashed = job->layout.payload, from = hashed, to = hashed;
-    if (is_packed) {
+    if (is_pyramid) {
         job->layout = csz_frame_layout_packed(job->ntiles, books_nbytes, (uint32_t)job->words);
         if (job->layout.index + csz_index_nbytes(job->sizes, job->ntiles) + 8 > capacity)
             return CSZ_ERROR_CAPACITY;
@@ -441,7 +441,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     }
     *nbytes = (end + 7) / 8 * 8;
     memset(out + end, 0, *nbytes - end);
-    const uint32_t books_word = csz_books_word(books_nbytes, tuning >= 0, tuning >= 0 ? tuning : 0);
+    const uint32_t books_word = csz_books_word(books_nbytes, is_pyramid, is_pyramid ? tuning : 0);
     csz_frame_header_write(out, *nbytes, *nbytes, books_word, job->value_hash, from, to, hashed, frame);
     return CSZ_OK;
 }

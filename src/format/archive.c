@@ -289,18 +289,17 @@ static csz_status check_packed(const csz_frame_view *v) {
 
 csz_status csz_frame_index_read(csz_frame_view *v, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *h, uint64_t frame) {
-    const int is_packed = v->layout.widths != 0;
-    if (is_packed) {
+    if (v->is_pyramid) {
         csz_status status = read_packed(v, raw);
         if (status) return status;
     }
     /* all that is stored where it is one zstd frame; else all but the payload */
     const uint64_t hashed = h->has_zstd ? v->nbytes_stored : v->layout.end;
-    const uint64_t from = h->has_zstd || !is_packed ? hashed : v->layout.payload,
-                   to = h->has_zstd || !is_packed ? hashed : v->layout.index;
+    const uint64_t from = h->has_zstd || !v->is_pyramid ? hashed : v->layout.payload,
+                   to = h->has_zstd || !v->is_pyramid ? hashed : v->layout.index;
     if (frame_hash(stored, from, to, hashed, frame) != csz_load_u64(stored + 24)) return CSZ_ERROR_CORRUPT;
     v->bytes = raw;
-    if (is_packed) return check_packed(v);
+    if (v->is_pyramid) return check_packed(v);
     uint64_t words = 0;
     for (uint32_t t = 0; t < v->ntiles; t++) {
         if (t % CSZ_INDEX_GROUP == 0 &&
@@ -341,7 +340,7 @@ static const uint8_t *packed_sizes(const csz_frame_view *v, uint32_t group) {
 }
 
 uint32_t csz_frame_tile_words(const csz_frame_view *v, uint32_t tile) {
-    if (v->layout.widths) {
+    if (v->is_pyramid) {
         const uint32_t group = tile / CSZ_INDEX_GROUP, width = v->bytes[v->layout.widths + group];
         return packed_size(packed_sizes(v, group), tile % CSZ_INDEX_GROUP * width, width);
     }
@@ -351,7 +350,7 @@ uint32_t csz_frame_tile_words(const csz_frame_view *v, uint32_t tile) {
 uint32_t csz_frame_tile_offset(const csz_frame_view *v, uint32_t tile) {
     uint32_t group = tile / CSZ_INDEX_GROUP,
              words = csz_load_u32(v->bytes + v->layout.index + 12 * (uint64_t)group);
-    if (v->layout.widths) {
+    if (v->is_pyramid) {
         const uint8_t *sizes = packed_sizes(v, group);
         const uint32_t width = v->bytes[v->layout.widths + group];
         for (uint32_t i = 0; i < tile % CSZ_INDEX_GROUP; i++) words += packed_size(sizes, i * width, width);

@@ -61,15 +61,15 @@ uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const ui
                         uint32_t ntiles);
 
 /*
- * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.  A
- * packed layout is known only to csz_frame_index_read.
+ * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.
+ * Where a pyramid's index lies is known only to csz_frame_index_read.
  */
 csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *header, uint64_t frame);
 
 /* Where the index lies, of a frame whose first bytes up to the books are there. */
 static inline uint64_t csz_frame_index_at(const csz_frame_view *view, const uint8_t *raw) {
-    return view->layout.widths
+    return view->is_pyramid
                ? view->layout.payload + 4 * (uint64_t)csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES)
                : view->layout.index;
 }

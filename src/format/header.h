@@ -189,15 +189,15 @@ typedef struct csz_frame_view {
     uint32_t books_nbytes, value_hash;
     int is_pyramid, tuning;
     uint32_t ntiles;         /* of all lattices */
-    csz_frame_layout layout; /* is_packed: of no payload, and sizes of tiles without bits */
+    csz_frame_layout layout; /* of a pyramid: without payload, and sizes of tiles without bits */
 } csz_frame_view;
 
 /*
  * The header of a frame, whose words these are; 0 if it cannot be true of the frame with this box.
- * is_packed: the frame may be a pyramid.
+ * may_be_pyramid: the archive's header says so.
  */
 CSZ_FN int csz_frame_view_read(csz_frame_view *v, const uint32_t *w, const csz_geometry *g,
-                               const csz_frame_box *box, csz_type type, int is_packed, int has_zstd) {
+                               const csz_frame_box *box, csz_type type, int may_be_pyramid, int has_zstd) {
     v->bytes = 0;
     v->nbytes_stored = csz_words_u64(w);
     v->nbytes_raw = csz_words_u64(w + 2);
@@ -206,18 +206,18 @@ CSZ_FN int csz_frame_view_read(csz_frame_view *v, const uint32_t *w, const csz_g
     v->tuning = (int)(w[4] >> 24);
     v->value_hash = w[5];
     v->ntiles = box->ntiles;
-    if (v->is_pyramid > is_packed || v->tuning >= (v->is_pyramid ? (int)CSZ_TUNINGS_N : 1)) return 0;
+    if (v->is_pyramid > may_be_pyramid || v->tuning >= (v->is_pyramid ? (int)CSZ_TUNINGS_N : 1)) return 0;
     if (v->is_pyramid) {
         csz_pyramid shape;
         csz_frame_pyramid(&shape, g, box);
         v->ntiles = shape.ntiles;
     }
-    const uint64_t limit = csz_frame_limit(g, box, type) + (is_packed ? CSZ_PACKED_NBYTES : 0);
-    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes, is_packed ? 0 : v->ntiles,
-                                limit, has_zstd))
+    const uint64_t limit = csz_frame_limit(g, box, type) + (v->is_pyramid ? CSZ_PACKED_NBYTES : 0);
+    if (!csz_frame_header_holds(v->nbytes_stored, v->nbytes_raw, v->books_nbytes,
+                                v->is_pyramid ? 0 : v->ntiles, limit, has_zstd))
         return 0;
-    v->layout = is_packed ? csz_frame_layout_packed(v->ntiles, v->books_nbytes, 0)
-                          : csz_frame_layout_of(v->ntiles, v->books_nbytes);
+    v->layout = v->is_pyramid ? csz_frame_layout_packed(v->ntiles, v->books_nbytes, 0)
+                              : csz_frame_layout_of(v->ntiles, v->books_nbytes);
     return v->layout.end <= v->nbytes_raw;
 }
 

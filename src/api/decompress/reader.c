@@ -198,10 +198,9 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
     if (!status) status = csz_frame_header_read(&view, stored, size, h, i);
     if (!status && view.nbytes_stored != size) status = CSZ_ERROR_CORRUPT;
     if (!status) status = read_bytes(r, at + head, stored + head, view.layout.payload - head);
-    const int is_packed = view.layout.widths != 0;
-    uint64_t rest = is_packed && !status ? csz_frame_index_at(&view, stored) : 0;
+    uint64_t rest = view.is_pyramid && !status ? csz_frame_index_at(&view, stored) : 0;
     if (rest > size) status = CSZ_ERROR_CORRUPT;
-    if (!is_packed)
+    if (!view.is_pyramid)
         rest = size - view.layout.payload >= 8 ? size - 8 : size - view.layout.payload == 4 ? size - 4 : size;
     if (!status) status = read_bytes(r, at + rest, stored + rest, size - rest);
     if (!status) status = csz_frame_index_read(&view, stored, stored, h, i);
@@ -213,7 +212,7 @@ static csz_status fetch_part(uint8_t *stored, uint64_t size, const csz_reader *r
         while (end < view.layout.ngroups && group_is_wanted(&part, end, view.ntiles)) end++;
         uint64_t from = view.layout.payload + 4 * (uint64_t)csz_frame_tile_offset(&view, g * CSZ_INDEX_GROUP),
                  to = end == view.layout.ngroups
-                          ? is_packed ? view.layout.index : size
+                          ? view.is_pyramid ? view.layout.index : size
                           : view.layout.payload +
                                 4 * (uint64_t)csz_frame_tile_offset(&view, end * CSZ_INDEX_GROUP);
         status = read_bytes(r, at + from, stored + from, to - from);

@@ -45,7 +45,7 @@ typedef struct csz_tile_plan {
     double pointwise_bound, floor;
     csz_pointwise_f32 pointwise_f32;
     csz_pointwise_f64 pointwise_f64;
-    int has_sparse;       /* sparse tiles have a form of their own */
+    int has_sparse;       /* of a pyramid: sparse tiles have a form of their own */
     int raw_by_size;      /* a tile whose record would not be smaller has its values */
     int has_exact;        /* values may be in exact records (core/exact.h) */
     int is_exact;         /* values come back bit for bit (core/exact.h) */

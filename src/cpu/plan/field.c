@@ -44,7 +44,7 @@ csz_tile_plan csz_tile_plan_of(const csz_header *h) {
     plan.geometry = h->geometry;
     plan.workflow = h->workflow;
     plan.raw_by_size = plan.has_exact = 1;
-    plan.has_sparse = h->predictor != CSZ_PREDICTOR_LORENZO;
+    plan.has_sparse = 0;
     plan.predictor = h->predictor;
     plan.bound = h->bound_abs;
     plan.is_exact = h->bound_mode == CSZ_BOUND_EXACT;

@@ -52,6 +52,7 @@ void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_b
         v->bound_f64 = plan->f64.bound;
         v->plan.raw_by_size = l == 0;
         v->plan.has_exact = 0;
+        v->plan.has_sparse = 1;
         v->reach = csz_tuning_reach(tuning);
         v->tuning = tuning;
         v->data = data;

@@ -18,8 +18,9 @@ CSZ_DEVICE group_expected group_expected_of(const decode_call *call, uint32_t i)
     const uint32_t number = i / call->max_groups, group = i % call->max_groups;
     const decode_job job = job_read(call->jobs + number);
     group_expected e = {0, 0, 0, 0, 0};
-    e.faults = job_faults(call, number);
-    if (e.faults) return e;
+    const uint32_t verdict = job_verdict(call, number);
+    e.faults = verdict & ~VERDICT_OTHER;
+    if (verdict) return e;
     const uint32_t *frame = job.frame;
     e.checks_values = group == 0 && job.whole;
     e.values = frame[5];

@@ -83,15 +83,39 @@ static workspace_parts workspace_of(const decode_call *call) {
     return p;
 }
 
+/* Whether frames that Lorenzo predicts have a call of their own, beside that of pyramids. */
+static int is_split(const csz_cuda_decompress_plan *plan) { return plan->is_packed && plan->level == 0; }
+
 extern "C" size_t csz_cuda_decompress_many_workspace(const csz_cuda_decompress_plan *plan, uint32_t n) {
     decode_call call = {};
     call.is_f64 = plan->type == CSZ_F64;
     call.is_packed = plan->is_packed != 0;
-    if (plan->geometry.nelements)
+    call.nfields = n;
+    if (plan->geometry.nelements == 0) return workspace_of(&call).nbytes;
+    call_jobs(&call, plan, n);
+    size_t most = workspace_of(&call).nbytes;
+    if (is_split(plan)) {
+        call.is_packed = 0;
         call_jobs(&call, plan, n);
-    else
-        call.nfields = n;
-    return workspace_of(&call).nbytes;
+        const size_t own = workspace_of(&call).nbytes;
+        if (own > most) most = own;
+    }
+    return most;
+}
+
+/* All but what the items need, which is set before. */
+static void workspace_assign(decode_call *call, uint8_t *workspace) {
+    const workspace_parts parts = workspace_of(call);
+    call->counters = (decode_counters *)(workspace + parts.counters);
+    call->jobs = (decode_job *)(workspace + parts.jobs);
+    call->verdict = (uint32_t *)(workspace + parts.verdict);
+    call->tables = (uint16_t *)(workspace + parts.tables);
+    call->offsets = (uint32_t *)(workspace + parts.offsets);
+    call->claims = (uint4 *)(workspace + parts.claims);
+    call->pointwise = (csz_pointwise_f64 *)(workspace + parts.pointwise);
+    call->group_sum = (unsigned long long *)(workspace + parts.group_sum);
+    call->slow = (uint2 *)(workspace + parts.slow);
+    call->lattices = workspace + parts.lattices;
 }
 
 extern "C" size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan) {
@@ -201,6 +225,20 @@ static int lorenzo_launch(const decode_call *call, const device_limits *d, int r
                        lorenzo_general<V>>(call, d, rank, stream);
 }
 
+/* Frames that are not pyramids. */
+static int frames_launch(decode_call *call, const device_limits *d, void *stream) {
+    const int rank = call->geometry.rank, chained = d->major >= 9;
+    groups_limit(call, d);
+    if (call->is_exact) return csz_cuda_exact_launch(call, d->nsms, chained, stream);
+    if (call->is_pointwise) {
+        call->shares_sectors = 0; /* it has no teams */
+        return csz_cuda_pointwise_launch(call, d->nsms, chained, stream);
+    }
+    one_round_decide(call);
+    return call->is_f64 ? lorenzo_launch<double>(call, d, rank, stream)
+                        : lorenzo_launch<float>(call, d, rank, stream);
+}
+
 /* What the kernels need to know of archive f. */
 static decode_item item_of(const csz_cuda_decompress_item *items, uint32_t f, uint32_t *d_faults,
                            int64_t size) {
@@ -267,16 +305,7 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
         call.shares_sectors |= g->rank == 3 && (uintptr_t)items[f].d_out % 32 != 0;
     call.builtin = d_builtin;
     call.out = items[0].d_out;
-    call.counters = (decode_counters *)(workspace + parts.counters);
-    call.jobs = (decode_job *)(workspace + parts.jobs);
-    call.verdict = (uint32_t *)(workspace + parts.verdict);
-    call.tables = (uint16_t *)(workspace + parts.tables);
-    call.offsets = (uint32_t *)(workspace + parts.offsets);
-    call.claims = (uint4 *)(workspace + parts.claims);
-    call.pointwise = (csz_pointwise_f64 *)(workspace + parts.pointwise);
-    call.group_sum = (unsigned long long *)(workspace + parts.group_sum);
-    call.slow = (uint2 *)(workspace + parts.slow);
-    call.lattices = workspace + parts.lattices;
+    workspace_assign(&call, workspace);
     if (n == 1) {
         call.one = item_of(items, 0, d_faults, (int64_t)size);
     } else {
@@ -292,19 +321,17 @@ extern "C" csz_status csz_cuda_decompress_fields(const csz_cuda_decompress_item 
     if (g->nelements == 0) {
         csz_cuda_empty_launch(&call, stream);
     } else if (call.is_packed) {
-        good = csz_cuda_packed_launch(&call, limits.nsms, (size_t)limits.shared_nbytes, stream);
-    } else if (call.is_exact) {
-        groups_limit(&call, &limits);
-        good = csz_cuda_exact_launch(&call, limits.nsms, limits.major >= 9, stream);
-    } else if (call.is_pointwise) {
-        groups_limit(&call, &limits);
-        call.shares_sectors = 0; /* it has no teams */
-        good = csz_cuda_pointwise_launch(&call, limits.nsms, limits.major >= 9, stream);
+        if (is_split(plan)) { /* one after the other, in the same workspace */
+            decode_call lorenzo = call;
+            lorenzo.is_packed = 0;
+            call_jobs(&lorenzo, plan, n);
+            workspace_assign(&lorenzo, workspace);
+            lorenzo.is_packed = 1;
+            good = frames_launch(&lorenzo, &limits, stream);
+        }
+        good = good && csz_cuda_packed_launch(&call, limits.nsms, (size_t)limits.shared_nbytes, stream);
     } else {
-        groups_limit(&call, &limits);
-        one_round_decide(&call);
-        good = plan->type == CSZ_F32 ? lorenzo_launch<float>(&call, &limits, g->rank, stream)
-                                     : lorenzo_launch<double>(&call, &limits, g->rank, stream);
+        good = frames_launch(&call, &limits, stream);
     }
     return good && cudaGetLastError() == cudaSuccess ? CSZ_OK : CSZ_ERROR_BACKEND;
 }

@@ -160,6 +160,7 @@ CSZ_DEVICE void one_round_end(const decode_call *call, const block_job *job, uin
         if (csz_agreed(wrong)) faults |= CSZ_CUDA_FAULT_CHECKSUM;
     }
     if (r != 0) return;
+    faults &= ~VERDICT_OTHER;
     if (faults) atomicOr(call->one.faults, faults);
     results_write(call, others | faults);
 }

@@ -137,6 +137,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
         csz_previous_wait();
         return;
     }
+    if (job.work.skips) {
+        csz_previous_wait();
+        if (csz_skips_all(job.work)) return;
+    }
     block_begin<V>(sh, job);
     for (;;) {
         if (csz_agreed(claim_of(sh).index >= job.work.nfields * job.work.ntiles)) break;

@@ -98,7 +98,8 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
     const csz_packed_work &packed = job.work.packed;
     if (packed.is_used) csz_previous_wait(); /* for what was settled */
     if (packed.is_used && job.is_again && !__ldcg(packed.redo)) return;
-    const uint32_t ntiles = packed.is_used ? __ldcg(&packed.first[frame + 1]) - __ldcg(&packed.first[frame])
+    const bool may_be_pyramid = packed.is_used && __ldcg(&packed.has_pyramid[frame / job.work.nframes]);
+    const uint32_t ntiles = may_be_pyramid ? __ldcg(&packed.first[frame + 1]) - __ldcg(&packed.first[frame])
                                            : csz_frame_ntiles(&job.geometry, frame % job.work.nframes);
     const uint32_t stride = csz_sample_stride(ntiles);
     builtin_part part;

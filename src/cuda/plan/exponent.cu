@@ -56,22 +56,27 @@ static __global__ void __launch_bounds__(EXPONENT_THREADS)
     if ((t & 31) == 0) atomicMax(largest, own);
     __syncthreads();
     const uint32_t nsets = csz_pointwise_sets(&job.work.packed);
-    if (t >= nsets) return;
+    if (t > nsets) return;
     const int sampled = *largest ? above - (int)*largest : (int)CSZ_NO_EXPONENT;
     const csz_cuda_plan &plan = job.plan;
     const int exponent = csz_pointwise_exponent(sampled, plan.bound, plan.floor, plan.type == CSZ_F64);
     if (t == 0) job.work.exponent[frame] = exponent;
     const uint32_t nlevels = nsets > 1 ? nsets / 2 : 1;
+    const bool is_own = t == nsets; /* the frame's, for Lorenzo's kernels */
     const double bound =
-        csz_level_bound(plan.bound_abs, t < nlevels ? 0 : CSZ_TUNING_EVEN, (int)(t % nlevels));
+        is_own ? plan.bound_abs
+               : csz_level_bound(plan.bound_abs, t < nlevels ? 0 : CSZ_TUNING_EVEN, (int)(t % nlevels));
+    void *to = is_own ? job.work.packed.lorenzo.pointwise : job.work.pointwise;
+    const uint32_t at = is_own ? frame : frame * nsets + t;
+    if (!to) return;
     if (plan.type == CSZ_F32)
-        ((csz_pointwise_f32 *)job.work.pointwise)[frame * nsets + t] =
+        ((csz_pointwise_f32 *)to)[at] =
             csz_pointwise_make_f32(bound, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
     else
-        ((csz_pointwise_f64 *)job.work.pointwise)[frame * nsets + t] =
+        ((csz_pointwise_f64 *)to)[at] =
             csz_pointwise_make_f64(bound, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
 }
-static_assert(2 * (int)CSZ_LEVELS_MAX <= (int)EXPONENT_THREADS, "a thread makes a quantizer");
+static_assert(2 * (int)CSZ_LEVELS_MAX < (int)EXPONENT_THREADS, "a thread makes a quantizer");
 
 void csz_cuda_exponents(csz_work work, const void *d_data, const csz_cuda_plan *plan, cudaStream_t stream) {
     exponent_job job;

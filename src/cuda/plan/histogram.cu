@@ -125,6 +125,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
         return;
     }
     const uint32_t t = threadIdx.x;
+    if (job.work.skips) {
+        csz_previous_wait();
+        if (csz_skips_all(job.work)) return;
+    }
     for (uint32_t i = t; i < FRAME_BINS / 4; i += CSZ_TILE_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     if (t == 0) {
         sh.predict.biased = CSZ_BIASED;
@@ -137,6 +141,10 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predi
             chunk_claim(sh, job, chunk);
         }
         __syncthreads();
+        if (csz_agreed(csz_skips(job.work, sh.place.field))) {
+            __syncthreads();
+            continue;
+        }
 #pragma unroll 1
         for (uint32_t i = 0; i < sh.nclaims; i++) tile_prefetch<V>(job.tile, sh.claim[i]);
         csz_previous_wait(); /* for quantizers and clean bins; where tiles lie was known before */

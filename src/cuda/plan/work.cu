@@ -34,6 +34,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->nfields = (uint32_t)nfields;
     w->nframes = (uint32_t)plan->geometry.nframes;
     w->ntiles = (uint32_t)plan->geometry.ntiles;
+    w->skips = NULL;
     w->aligned = 1;
     w->chained = base && device_chains();
     size_t at = 0;
@@ -63,12 +64,20 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->lattices_n = csz_lattices_room(g, &p->frames, p->nlevels);
         p->choice = (csz_choice_sums *)take(nframes * sizeof *p->choice);
         p->redo = (uint32_t *)take(sizeof *p->redo);
+        p->has_pyramid = (uint32_t *)take((nfields + 1) * sizeof *p->has_pyramid);
         p->restored = (uint32_t *)take(nframes * sizeof *p->restored);
     }
     w->exponent = (int32_t *)take(nframes * sizeof *w->exponent);
     w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
     w->zero_again = (uint32_t *)w->sample;
     if (p->is_used) p->claimed = (uint32_t *)take(sizeof *p->claimed);
+    if (p->may_be_lorenzo) {
+        const size_t own = nfields * plan->geometry.ntiles;
+        p->lorenzo.tile_state = (unsigned long long *)take(own * sizeof *w->tile_state);
+        p->lorenzo.group_sum =
+            (unsigned long long *)take((own / CSZ_INDEX_GROUP + nframes + 1) * sizeof *w->group_sum);
+        p->lorenzo.counters = (uint32_t *)take((1 + nfields) * sizeof *w->counters);
+    }
     w->tile_state = (unsigned long long *)take(ntiles * sizeof *w->tile_state);
     w->frame_state = (unsigned long long *)take(nframes * sizeof *w->frame_state);
     w->group_sum =
@@ -86,6 +95,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->range = (csz_range *)take(nfields * csz_range_blocks(plan) * sizeof *w->range);
     w->quantizer = take(nfields * sizeof(csz_quantizer_f64));
     w->pointwise = take(nframes * csz_pointwise_sets(p) * sizeof(csz_pointwise_f64));
+    p->lorenzo.pointwise = p->may_be_lorenzo ? take(nframes * sizeof(csz_pointwise_f64)) : NULL;
     w->place = (csz_place *)take(nfields * sizeof *w->place);
     if (p->is_used) {
         p->bound = (double *)take(nfields * sizeof *p->bound);

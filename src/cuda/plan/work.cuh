@@ -72,6 +72,14 @@ struct csz_packed_work {
     uint32_t *slot_words;         /* of each frame's coarsest tile: its record's size, */
     uint32_t *slots;              /* and slot_nwords words for it */
     csz_group_state *group_state; /* of groups of 64 tiles */
+    /* Of each field 1 if one of its frames is a pyramid; then how many fields have none. */
+    uint32_t *has_pyramid;
+    /* In place of csz_work's, for Lorenzo's kernels, which code the fields without pyramids. */
+    struct {
+        unsigned long long *tile_state, *group_sum;
+        uint32_t *counters;
+        void *pointwise;
+    } lorenzo;
 };
 
 struct csz_work {
@@ -99,7 +107,28 @@ struct csz_work {
     void *quantizer;  /* of each field */
     void *pointwise;  /* csz_pointwise_sets of each frame, where the bound is pointwise */
     csz_place *place; /* of each field */
+    /* csz_packed_work's has_pyramid, of whose fields Lorenzo's kernels code those without; null: all */
+    const uint32_t *skips;
 };
+
+/* What Lorenzo's kernels work on where frames may be pyramids. */
+static inline csz_work csz_work_of_lorenzo(csz_work work) {
+    const csz_packed_work &p = work.packed;
+    work.tile_state = p.lorenzo.tile_state;
+    work.group_sum = p.lorenzo.group_sum;
+    work.counters = p.lorenzo.counters;
+    work.pointwise = p.lorenzo.pointwise;
+    work.skips = p.has_pyramid;
+    return work;
+}
+
+/* Behind csz_previous_wait: whether fields are left for Lorenzo's kernels. */
+CSZ_DEVICE bool csz_skips_all(const csz_work &work) {
+    return work.skips && __ldcg(work.skips + work.nfields) == 0;
+}
+CSZ_DEVICE bool csz_skips(const csz_work &work, uint32_t field) {
+    return work.skips && __ldcg(work.skips + field);
+}
 
 /*
  * Quantizers of a frame with a pointwise bound: the frame's own, or, where it may be a pyramid, those of all

@@ -122,8 +122,8 @@ struct frame_parts {
     uint32_t sound;
     uint64_t first_word, nwords;
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
-    /* packed layouts (packed_tables.cu): widths of sizes, the payload's size, tiles of all lattices */
-    uint32_t widths_word, payload_nwords, ntiles, is_pyramid, tuning;
+    uint32_t ntiles; /* of all lattices */
+    uint32_t is_pyramid, tuning, widths_word, payload_nwords; /* see packed_tables.cu */
     const uint32_t *head;
 };
 
@@ -174,10 +174,10 @@ CSZ_DEVICE csz_frame_box frame_box_of(const job_frame *frame) {
 }
 
 /*
- * The frame's place by the footer, whose entry says nbytes, and its header.  Every thread returns the same.
+ * The frame's place by the footer, whose entry says nbytes, and its header; of a pyramid the place of its
+ * index, too, which stands behind the payload.  Every thread returns the same.
  * lead: as archive_open left it; a frame that is not the first replaces it by its own first words.
  */
-template <bool PACKED>
 static __device__ frame_parts frame_locate(const decode_call *call, const archive_view *v,
                                            const job_frame *frame, uint64_t nbytes,
                                            unsigned long long *shared, uint32_t *lead) {
@@ -185,15 +185,15 @@ static __device__ frame_parts frame_locate(const decode_call *call, const archiv
     if (!frame_find(&f, v, frame, nbytes, shared, lead)) return f;
     const csz_frame_box box = frame_box_of(frame);
     csz_frame_view view;
-    if (!csz_frame_view_read(&view, f.head, &call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32, PACKED,
-                             0) ||
+    if (!csz_frame_view_read(&view, f.head, &call->geometry, &box, call->is_f64 ? CSZ_F64 : CSZ_F32,
+                             (int)call->is_packed, 0) ||
         view.nbytes_stored != nbytes || nbytes / 4 > 0xFFFFFFFFu /* offsets have 32 bits */)
         return f;
     csz_frame_layout layout = view.layout;
     f.books_nbytes = view.books_nbytes;
-    if (PACKED) {
-        f.ntiles = view.ntiles;
-        f.is_pyramid = (uint32_t)view.is_pyramid;
+    f.ntiles = view.ntiles;
+    f.is_pyramid = (uint32_t)view.is_pyramid;
+    if (f.is_pyramid) {
         f.tuning = (uint32_t)view.tuning;
         f.payload_nwords = f.head[CSZ_FRAME_HEADER_NBYTES / 4];
         layout = csz_frame_layout_packed(f.ntiles, f.books_nbytes, f.payload_nwords);

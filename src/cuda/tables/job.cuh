@@ -185,7 +185,7 @@ typedef struct decode_call {
     void *out; /* of the first field */
     decode_counters *counters;
     decode_job *jobs;
-    uint32_t *verdict; /* TABLE_PARTS a job: faults that the tables kernel has found */
+    uint32_t *verdict; /* TABLE_PARTS a job: faults that the tables kernel has found, or VERDICT_OTHER */
     uint16_t *tables;  /* TABLE_N a job */
     uint32_t *offsets; /* max_tiles + 1 a job: where each record begins, in payload words */
     uint4 *claims; /* max_tiles a job, in the order of decoding: the record's first word, its end, 0, tile */
@@ -197,7 +197,7 @@ typedef struct decode_call {
     uint32_t one_round_stage_chunks, one_round_runs_chunks; /* of a stage, and of tables before the stages */
     /* archives whose frames may be pyramids (decompress_packed.cu); begin and end are then in the wanted
      * lattice: */
-    uint32_t is_packed;    /* they are such */
+    uint32_t is_packed;    /* they are such; of whole resolution the frames of Lorenzo have a call of their own */
     int level, last_level; /* the wanted lattice, and the finest that any frame is decoded to for it */
     csz_frames frames;     /* those of job_first and job_frames */
     void *lattices;        /* restored ones of all jobs */
@@ -213,16 +213,20 @@ typedef struct decode_call {
  * launch.cuh says why.
  */
 
-/* In place of a verdict that is not known yet. */
-enum { VERDICT_NONE = 0xFFFFFFFFu };
+/*
+ * In place of a verdict that is not known yet; and beside the faults, where the frame is left to the kernels of
+ * the other predictor.
+ */
+enum : uint32_t { VERDICT_NONE = 0xFFFFFFFFu, VERDICT_OTHER = 1u << 16 };
 
-/* What the tables kernel has found wrong with a job; 0: its tiles can be decoded. */
-CSZ_DEVICE uint32_t job_faults(const decode_call *call, uint32_t job_number) {
-    uint32_t faults = 0;
+/* The verdict of the tables kernel on a job; 0: its tiles can be decoded. */
+CSZ_DEVICE uint32_t job_verdict(const decode_call *call, uint32_t job_number) {
+    uint32_t verdict = 0;
 #pragma unroll
-    for (uint32_t i = 0; i < TABLE_PARTS; i++) faults |= __ldcg(call->verdict + job_number * TABLE_PARTS + i);
-    return faults;
+    for (uint32_t i = 0; i < TABLE_PARTS; i++) verdict |= __ldcg(call->verdict + job_number * TABLE_PARTS + i);
+    return verdict;
 }
+
 CSZ_DEVICE decode_job job_read(const decode_job *job) {
     union {
         uint4 chunk[sizeof(decode_job) / 16];
@@ -233,7 +237,7 @@ CSZ_DEVICE decode_job job_read(const decode_job *job) {
     return u.job;
 }
 CSZ_DEVICE uint32_t job_is_sound(const decode_call *call, uint32_t job_number) {
-    return job_faults(call, job_number) == 0;
+    return job_verdict(call, job_number) == 0;
 }
 
 CSZ_DEVICE decode_item call_item(const decode_call *call, uint32_t field) {

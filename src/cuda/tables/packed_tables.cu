@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_tables.cu: what the tables kernel does, for archives whose frames may be pyramids: their index
- * stands behind the payload, with sizes of as many bits as a group of tiles needs (docs/format.md, section
- * 4).
+ * packed_tables.cu: what the tables kernel does, for pyramids: their index stands behind the payload, with
+ * sizes of as many bits as a group of tiles needs (docs/format.md, section 4).  Frames that Lorenzo predicts
+ * are here only where a coarser lattice is wanted.
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
-#include "cuda/tables/archive.cuh"
+#include "cuda/tables/index.cuh"
 
 /* Blocks that share a frame: those of books, then one for the index and one for checksums. */
 enum { PACKED_PARTS = TABLE_PARTS_BOOKS + 2, PACKED_PART_INDEX = TABLE_PARTS_BOOKS };
@@ -136,8 +136,9 @@ static __device__ void packed_job_fill(decode_job *job, const decode_call *call,
 
 /* By all threads: quantizers of a job's lattices; of a frame that is refused anything. */
 static __device__ void lattices_pointwise_make(const decode_call *call, const archive_view *v,
-                                               uint32_t job_number, const frame_parts *f) {
-    const int level = (int)threadIdx.x, stored = f->sound ? frame_exponent(f->head + 9) : 0,
+                                               uint32_t job_number, const frame_parts *f,
+                                               const uint32_t *section) {
+    const int level = (int)threadIdx.x, stored = f->sound ? frame_exponent(section) : 0,
               exponent = csz_pointwise_exponent_holds(stored, (int)call->is_f64) ? stored : 0;
     if (level >= call->nlevels) return;
     const uint32_t at = job_number * (uint32_t)call->nlevels + threadIdx.x;
@@ -156,6 +157,7 @@ static __global__ void __launch_bounds__(THREADS)
     __shared__ union {
         books_shared books;
         groups_shared groups;
+        records_shared records;
     } own;
     __shared__ unsigned long long sums[WARPS];
     __shared__ uint32_t scan[WARPS + 1], lead[LEAD_WORDS];
@@ -168,31 +170,35 @@ static __global__ void __launch_bounds__(THREADS)
     frame_parts f = {};
     uint32_t faults = view.faults;
     if (!faults) {
-        f = frame_locate<true>(&call, &view, &frame, entry, sums, lead);
+        f = frame_locate(&call, &view, &frame, entry, sums, lead);
         /* the last frame ends where the footer begins */
         if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != view.footer_word)
             f.sound = 0;
-        if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
+        faults = !f.sound ? (uint32_t)CSZ_CUDA_FAULT_FRAME : !f.is_pyramid && !call.level ? VERDICT_OTHER : 0;
     }
+    const uint32_t *section = f.sound ? f.head + CSZ_FRAME_HEADER_NBYTES / 4 + f.is_pyramid : NULL;
     if (part == PACKED_PART_INDEX) {
         if (number == 0 && threadIdx.x == 0) call.counters->n_done = call.counters->n_claimed = 0;
-        if (number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
+        if (call.level && number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
         if (threadIdx.x == 0) packed_job_fill(call.jobs + number, &call, &view, number, &frame, &f);
-        if (call.is_pointwise) lattices_pointwise_make(&call, &view, number, &f);
+        if (call.is_pointwise) lattices_pointwise_make(&call, &view, number, &f, section);
         for (uint32_t i = threadIdx.x; i < call.max_groups; i += THREADS)
             call.group_sum[number * call.max_groups + i] = 0;
         __syncthreads();
-        if (!faults && !packed_index_read(&view, &f, call.offsets + number * (size_t)(call.max_tiles + 1),
-                                          &own.groups, scan, sums))
+        uint32_t *offsets = call.offsets + number * (size_t)(call.max_tiles + 1);
+        if (!faults && !(f.is_pyramid ? packed_index_read(&view, &f, offsets, &own.groups, scan, sums)
+                                      : index_read(&view, &f, f.ntiles, offsets, &own.records, scan)))
             faults = CSZ_CUDA_FAULT_INDEX;
     } else if (part == PACKED_PARTS - 1) {
-        if (!faults && number == first && !footer_checksum_holds(&call, &view, sums))
+        const uint64_t absolute = call.first_frame + frame.number;
+        if (!(faults & ~VERDICT_OTHER) && number == first && !footer_checksum_holds(&call, &view, sums))
             faults = CSZ_CUDA_FAULT_FOOTER;
-        if (!faults && !packed_checksum_holds(&view, &f, call.first_frame + frame.number, sums))
+        if (!faults && !(f.is_pyramid ? packed_checksum_holds(&view, &f, absolute, sums)
+                                      : frame_checksum_holds(&view, &f, absolute, sums)))
             faults = CSZ_CUDA_FAULT_CHECKSUM;
     } else {
         uint16_t *tables = call.tables + (size_t)number * TABLE_N;
-        if (!faults && !books_read(&own.books, &call, f.head + 9, f.books_nbytes, part, tables))
+        if (!faults && !books_read(&own.books, &call, section, f.books_nbytes, part, tables))
             faults = CSZ_CUDA_FAULT_BOOKS;
     }
     /* a frame has verdicts for more parts than these */

@@ -103,11 +103,11 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
     frame_parts f = {};
     uint32_t faults = view.faults;
     if (!faults) {
-        f = frame_locate<false>(&call, &view, &frame, entry, sums, lead);
+        f = frame_locate(&call, &view, &frame, entry, sums, lead);
         /* the last frame ends where the footer begins */
         if (frame.number + 1 == call.geometry.nframes && f.first_word + f.nwords != view.footer_word)
             f.sound = 0;
-        if (!f.sound) faults = CSZ_CUDA_FAULT_FRAME;
+        faults = !f.sound ? (uint32_t)CSZ_CUDA_FAULT_FRAME : f.is_pyramid ? VERDICT_OTHER : 0;
     }
     if (call.one_round) {
         /*

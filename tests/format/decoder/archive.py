@@ -14,7 +14,7 @@ def decode(archive):
     footer_nbytes = 8 * (header.nframes + 1)
     require(len(archive) >= header.nbytes + 32 * header.nframes + footer_nbytes + header.metadata_nbytes,
             "the archive is cut short")
-    if not header.zstd and not header.is_packed:
+    if not header.zstd and not header.may_be_pyramid:
         require(len(archive) >= 2 * header.ntiles, "the archive is cut short")
     field = Field(header)
     offset = header.nbytes

@@ -41,13 +41,13 @@ def frame_bytes(archive, offset):
     return archive[offset:offset + nbytes]
 
 
-def largest_frame(header, first_tile, tiles_zyx):
+def largest_frame(header, first_tile, tiles_zyx, is_pyramid):
     ntiles = prod(tiles_zyx)
     nelements = prod(min((f + i) * t, n) - f * t
                      for f, i, t, n in zip(first_tile, tiles_zyx, header.tile, header.extents))
     index_nbytes = 12 * ceil_div(ntiles, GROUP) + 4 * ceil_div(ntiles, 2)
     raw_nbytes = 4 * ntiles + (8 if header.is_f64 else 4) * nelements
-    return ceil_div(32 + 1924 + index_nbytes + raw_nbytes, 8) * 8 + 16 * header.is_packed
+    return ceil_div(32 + 1924 + index_nbytes + raw_nbytes, 8) * 8 + 16 * is_pyramid
 
 
 def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
@@ -62,10 +62,11 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
                 f"frame {number}: its checksum does not agree")
         raise Refused("the archive needs zstd, which this decoder does not have")
     require(stored == unpacked, f"frame {number}: its two sizes differ")
-    require(unpacked <= largest_frame(header, first_tile, tiles_zyx), f"frame {number}: it is larger than a raw one")
-
-    require(is_pyramid <= header.is_packed and tuning <= 7 * is_pyramid, f"frame {number}: its predictor is not known")
-    books_at = 8 + header.is_packed
+    require(is_pyramid <= header.may_be_pyramid and tuning <= 7 * is_pyramid,
+            f"frame {number}: its predictor is not known")
+    require(unpacked <= largest_frame(header, first_tile, tiles_zyx, is_pyramid),
+            f"frame {number}: it is larger than a raw one")
+    books_at = 8 + is_pyramid
     require(books_at + 3 <= len(words), f"frame {number}: its books do not fit")
     exponent = signed(words[books_at + 2] >> 16, 16)
     least, most = ((-1022, 1023) if header.is_f64 else (-126, 127)) if header.is_pointwise else (0, 0)
@@ -77,7 +78,7 @@ def decode_frame(header, field, frame, number, first_tile, tiles_zyx):
     require(books_nbytes % 4 == 0, f"frame {number}: the size of the books is not a multiple of 4")
     books_end = books_at + books_nbytes // 4
     require(books_end + 3 * ngroups <= len(words), f"frame {number}: its books and index do not fit")
-    if header.is_packed:
+    if is_pyramid:
         payload_at, index_at = books_end, books_end + words[8]
         sizes, end = packed_sizes(words, index_at + 3 * ngroups, ntiles)
         hashed = words[:6] + (0, 0) + words[8:payload_at] + words[index_at:end]

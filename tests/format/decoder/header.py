@@ -29,7 +29,7 @@ class Header:
         self.is_pointwise, self.is_exact = bound_mode == 3, bound_mode == 4
         require(features & ~15 == 0, "the archive has features that are not known")
         require(predictor <= 1, "the predictor is not known")
-        self.is_packed = predictor == 1
+        self.may_be_pyramid = predictor == 1
         require(workflow <= 3, "the workflow is not known")
         require(zero8 == 0, "padding of the header is not zero")
         require(self.metadata_nbytes % 8 == 0 and self.metadata_nbytes <= 2**20, "the metadata's size is not possible")
@@ -58,18 +58,18 @@ class Header:
         require(lz + ly + lx == 12 and lx >= 2, "the tile is not 4096 elements with rows of at least 4")
         require((self.rank == 3 or lz == 0) and (self.rank > 1 or ly == 0), "the tile has dims that the field lacks")
         self.tile = (1 << lz, 1 << ly, 1 << lx)
-        require(not self.is_packed or (self.rank > 1 and min(self.tile[3 - self.rank:]) > 1),
+        require(not self.may_be_pyramid or (self.rank > 1 and min(self.tile[3 - self.rank:]) > 1),
                 "the tile does not suit pyramids")
         self.grid = tuple(ceil_div(n, t) for n, t in zip(self.extents, self.tile))
         self.frame_grid = default_frame_grid(*self.grid)
-        if self.is_packed:
+        if self.may_be_pyramid:
             self.frame_grid = aligned_frame_grid(self.frame_grid, self.grid, self.tile)
         if features & FEATURE_FRAME_GRID:
             *frame_grid, zero = struct.unpack_from("<4I", archive, offset)
             require(zero == 0, "padding of the frame grid is not zero")
             self.frame_grid = tuple(frame_grid)
             require(1 <= prod(self.frame_grid) <= 2**20, "the frame grid is not possible")
-            require(not self.is_packed or self.frame_grid == aligned_frame_grid(self.frame_grid, self.grid, self.tile),
+            require(not self.may_be_pyramid or self.frame_grid == aligned_frame_grid(self.frame_grid, self.grid, self.tile),
                     "frames do not begin at multiples of 8")
             offset += 16
         self.floor = 0.0

@@ -72,6 +72,8 @@ class Lattice:
 class LatticeTile(Tile):
     """A tile of a lattice.  The coarsest is predicted by Lorenzo, the others from the coarser lattice."""
 
+    may_be_sparse = True
+
     def __init__(self, header, lattice, origin, frame_origin):
         super().__init__(header, lattice.extents, origin, lattice.bound)
         self.lattice, self.at = lattice, origin

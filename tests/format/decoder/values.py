@@ -15,10 +15,11 @@ class Tile:
     """Where a tile lies in the field, or in a lattice of it."""
 
     is_result = True  # its values are the field's
+    may_be_sparse = False
 
     def __init__(self, header, extents, origin, bound):
         self.is_f64, self.rank, self.shape, self.origin = header.is_f64, header.rank, header.tile, origin
-        self.may_be_sparse, self.is_exact = header.is_packed, header.is_exact
+        self.is_exact = header.is_exact
         self.step = step_of_bound(bound, header.is_f64)
         self.pointwise = Pointwise(header, bound) if header.is_pointwise else None
         self.inside = tuple(min(t, n - o) for t, n, o in zip(self.shape, extents, origin))

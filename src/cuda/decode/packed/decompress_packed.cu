@@ -12,10 +12,13 @@ struct verify_shared {
     uint32_t last;
 };
 
-/* Compares the checksum of a group of the job's tiles with what the frame says, behind its payload. */
+/* Compares the checksum of a group of the job's tiles with what the frame says, in a pyramid behind its payload.
+ */
 CSZ_DEVICE void group_compare(const decode_job *job, uint32_t group, unsigned long long sum) {
-    const uint32_t *entry =
-        job->frame + job->payload_word + job->frame[CSZ_FRAME_HEADER_NBYTES / 4] + 3 * group;
+    const uint32_t head = CSZ_FRAME_HEADER_NBYTES / 4, *frame = job->frame,
+                   *index = frame + (job->is_pyramid ? job->payload_word + frame[head]
+                                                     : head + (frame[4] & 0xFFFF) / 4),
+                   *entry = index + 3 * group;
     if (sum != (entry[1] | (unsigned long long)entry[2] << 32)) fault(job, CSZ_CUDA_FAULT_CHECKSUM);
 }
 
@@ -69,8 +72,9 @@ static __global__ void __launch_bounds__(VERIFY_THREADS)
     if (!sh.last) return;
     for (uint32_t k = threadIdx.x; k < call.njobs; k += VERIFY_THREADS) {
         const decode_job job = job_read(call.jobs + k);
-        uint32_t faults = job_faults(&call, k);
-        if (!faults && job.whole && job.value_sum != job.frame[5]) faults = CSZ_CUDA_FAULT_VALUES;
+        const uint32_t verdict = job_verdict(&call, k);
+        uint32_t faults = verdict & ~VERDICT_OTHER;
+        if (!verdict && job.whole && job.value_sum != job.frame[5]) faults = CSZ_CUDA_FAULT_VALUES;
         if (faults) fault(&job, faults);
     }
     __threadfence();

@@ -132,6 +132,10 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
     CSZ_DYNAMIC_SHARED(packed_tables, tables);
     const uint32_t team = csz_warp_number() / (TEAM_ALL / 32), warp = csz_warp_number() % (TEAM_ALL / 32),
                    team_nbytes = (uint32_t)sizeof(packed_shared<V>) + values_nbytes<V, RANK>(&call.geometry);
+    bool has_work = false;
+    for (uint32_t i = threadIdx.x; i < call.njobs && !has_work; i += blockDim.x)
+        has_work = job_is_sound(&call, i);
+    if (!__syncthreads_or(has_work)) return;
     char *memory = (char *)&tables + (call.has_tables ? sizeof(packed_tables) : 16);
     packed_shared<V> *shared = (packed_shared<V> *)(memory + team * team_nbytes);
     V *values = (V *)(shared + 1);

@@ -28,8 +28,9 @@ CSZ_DEVICE csz_choice choice_of(const csz_choice_sums &sums) {
 }
 
 /*
- * The first block: how each frame is predicted, and the index of its first tile.  The second: what may make
- * it give way.  A second try clears the workspace, too.
+ * The first block: how each frame is predicted, and the index of its first tile; fields without pyramids have
+ * none here, as Lorenzo's own kernels code them.  The second block: what may make a pyramid give way.  A
+ * second try clears the workspace, too.
  */
 static __global__ void __launch_bounds__(SETTLE_THREADS)
     settle_kernel(const __grid_constant__ settle_job job) {
@@ -46,29 +47,38 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
             *p = 0;
     }
     if (blockIdx.x > 1 || (blockIdx.x == 1 && job.is_again)) return;
+    for (uint32_t f = t; f < nframes && !job.is_again; f += SETTLE_THREADS) {
+        const csz_frame_box box = csz_frame_box_at(&job.geometry, f % job.work.nframes);
+        const uint32_t field = f / job.work.nframes;
+        csz_pyramid shape;
+        csz_frame_pyramid(&shape, &job.geometry, &box);
+        const csz_choice choice = choice_of(w.choice[f]);
+        if (blockIdx.x == 1) {
+            w.rival[f] = csz_rival_of(&choice, &shape, (int)w.may_be_lorenzo);
+            continue;
+        }
+        /* one tile, which Lorenzo predicts: nothing to choose */
+        const int tuning = shape.nlevels == 1
+                               ? 0
+                               : csz_predictor_choose(&choice, &shape, job.geometry.rank,
+                                                      (int)w.may_be_lorenzo, __ldcg(&w.bound[field]));
+        w.tuning[f] = tuning;
+        if (tuning >= 0) atomicOr(&w.has_pyramid[field], 1u);
+    }
+    if (blockIdx.x == 1) return;
+    __syncthreads();
+    for (uint32_t i = t; i < job.work.nfields && !job.is_again; i += SETTLE_THREADS)
+        if (!__ldcg(&w.has_pyramid[i])) atomicAdd(&w.has_pyramid[job.work.nfields], 1u);
     uint32_t before = 0;
     for (uint32_t from = 0; from < nframes; from += SETTLE_THREADS) {
         const uint32_t f = from + t;
         uint32_t n = 0;
-        if (f < nframes) {
+        if (f < nframes && __ldcg(&w.has_pyramid[f / job.work.nframes])) {
             const csz_frame_box box = csz_frame_box_at(&job.geometry, f % job.work.nframes);
             csz_pyramid shape;
             csz_frame_pyramid(&shape, &job.geometry, &box);
-            if (!job.is_again) {
-                const csz_choice choice = choice_of(w.choice[f]);
-                if (blockIdx.x == 1) {
-                    w.rival[f] = csz_rival_of(&choice, &shape, (int)w.may_be_lorenzo);
-                    continue;
-                }
-                const double bound = __ldcg(&w.bound[f / job.work.nframes]);
-                /* one tile, which Lorenzo predicts: nothing to choose */
-                w.tuning[f] = shape.nlevels == 1 ? 0
-                                                 : csz_predictor_choose(&choice, &shape, job.geometry.rank,
-                                                                        (int)w.may_be_lorenzo, bound);
-            }
             n = w.tuning[f] < 0 ? box.ntiles : shape.ntiles;
         }
-        if (blockIdx.x == 1) continue;
         sums[t] = n;
         __syncthreads();
         for (uint32_t o = 1; o < SETTLE_THREADS; o <<= 1) {
@@ -82,7 +92,7 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
         __syncthreads();
         before += all;
     }
-    if (t == 0 && blockIdx.x == 0) w.first[nframes] = before;
+    if (t == 0) w.first[nframes] = before;
 }
 
 bool csz_cuda_packed_settle(const csz_work &work, const csz_cuda_plan *plan, uint32_t is_again,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * finish.cuh: what completes a frame with a packed index, and an archive.  The index stands behind the
- * payload and is as long as the tiles' sizes make it, so the place of the next frame is known once all sizes
- * of this one are.
+ * finish.cuh: what completes a frame, and an archive.  A pyramid's index stands behind its payload and is as
+ * long as the tiles' sizes make it, so the place of the next frame is known once all sizes of this one are.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_FINISH_CUH
 #define CSZ_CUDA_ENCODE_PACKED_FINISH_CUH
@@ -10,10 +9,7 @@
 #include "cuda/encode/packed/lookback.cuh"
 #include "format/frame_bound.h"
 
-/* Words of a frame with n tiles before its payload, and of its index but for the packed sizes. */
-CSZ_DEVICE uint32_t payload_at(uint32_t section_nwords) {
-    return CSZ_FRAME_HEADER_NBYTES / 4 + 1 + section_nwords;
-}
+/* Words of a packed index but for the sizes. */
 CSZ_DEVICE uint32_t index_fixed_nwords(uint32_t ngroups) { return 3 * ngroups + (ngroups + 3) / 4; }
 
 CSZ_DEVICE uint32_t group_ntiles_of(uint32_t group, uint32_t ntiles) {
@@ -125,7 +121,7 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     __syncthreads();
     uint32_t n = 0;
 #pragma unroll 1
-    for (uint32_t g = threadIdx.x / 32 * group_sizes::GROUPS; g < ngroups;
+    for (uint32_t g = threadIdx.x / 32 * group_sizes::GROUPS; f.tuning >= 0 && g < ngroups;
          g += CSZ_TILE_WARPS * group_sizes::GROUPS) {
         const group_sizes sizes(states, g, f.ntiles);
 #pragma unroll
@@ -136,8 +132,8 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     }
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.index_nwords, n);
     __syncthreads();
-    const uint64_t end =
-        payload_at(places.section_nwords) + total + index_fixed_nwords(ngroups) + sh.index_nwords;
+    const uint64_t end = places.payload_at + total +
+                         (f.tuning < 0 ? 0 : index_fixed_nwords(ngroups) + sh.index_nwords);
     if (threadIdx.x == 0)
         csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (places.start + (end + 1) / 2 * 2));
     if (f.tuning < 0) return;
@@ -183,15 +179,22 @@ CSZ_COLD void packed_archive_finish(packed_encode_shared<V> &sh, const packed_jo
     if (place->status) *place->status = after <= out_end ? CSZ_OK : CSZ_ERROR_CAPACITY;
 }
 
-/* A frame whose records are all stored: header, books and index.  All threads; behind a barrier. */
+/*
+ * A frame whose records are all stored: header, books and index, which of a pyramid stands behind the payload,
+ * else before it.  All threads; behind a barrier.
+ */
 template <typename V>
 CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<V> &job,
                                   const packed_frame &f, const frame_places &places) {
+    const bool is_pyramid = f.tuning >= 0;
     const uint32_t t = threadIdx.x, ngroups = (f.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP,
-                   section = places.section_nwords, payload = payload_at(section);
+                   section = places.section_nwords, payload = places.payload_at,
+                   section_at = CSZ_FRAME_HEADER_NBYTES / 4 + is_pyramid,
+                   index_number = is_pyramid ? payload : section_at + section;
     const unsigned long long *states = job.work.tile_state + f.first;
     const uint64_t out_end = job.work.place[f.field].end, start = places.start,
-                   total = state_upto(state_await(states + f.ntiles - 1)), index = start + payload + total;
+                   total = state_upto(state_await(states + f.ntiles - 1)),
+                   index = start + index_number + (is_pyramid ? total : 0);
     if (t == 0) {
         sh.sum = 0;
         sh.index_nwords = 0;
@@ -204,13 +207,18 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
         sum += csz_hash_term(word, number);
     };
     for (uint32_t i = t; i < section; i += CSZ_TILE_THREADS)
-        put(start + 9 + i, 9 + i, __ldcg(&job.work.section[f.number][i]));
+        put(start + section_at + i, section_at + i, __ldcg(&job.work.section[f.number][i]));
+    for (uint32_t i = t; !is_pyramid && i < (f.ntiles + 1) / 2; i += CSZ_TILE_THREADS) {
+        const uint32_t low = state_words(state_await(states + 2 * i)),
+                       high = 2 * i + 1 < f.ntiles ? state_words(state_await(states + 2 * i + 1)) : 0;
+        put(index + 3 * ngroups + i, index_number + 3 * ngroups + i, low | high << 16);
+    }
 #pragma unroll 1
     for (uint32_t from = 0; from < ngroups; from += CSZ_TILE_THREADS) {
         const uint32_t g = from + t, n = g < ngroups ? group_ntiles_of(g, f.ntiles) : 0, lane = t & 31;
         uint32_t width = 0;
 #pragma unroll 1
-        for (uint32_t k = 0; k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
+        for (uint32_t k = 0; is_pyramid && k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
             const group_sizes sizes(states, g - lane + k, f.ntiles);
 #pragma unroll
             for (uint32_t i = 0; i < group_sizes::GROUPS; i++) {
@@ -230,19 +238,19 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
                 __ldcg(job.work.group_sum + csz_group_at(f.first, f.number) + g);
             const uint32_t before =
                 g ? (uint32_t)state_upto(state_await(states + g * CSZ_INDEX_GROUP - 1)) : 0;
-            put(index + 3 * g, payload + 3 * g, before);
-            put(index + 3 * g + 1, payload + 3 * g + 1, (uint32_t)checksum);
-            put(index + 3 * g + 2, payload + 3 * g + 2, (uint32_t)(checksum >> 32));
+            put(index + 3 * g, index_number + 3 * g, before);
+            put(index + 3 * g + 1, index_number + 3 * g + 1, (uint32_t)checksum);
+            put(index + 3 * g + 2, index_number + 3 * g + 2, (uint32_t)(checksum >> 32));
         }
         /* four threads make a word of widths */
         uint32_t widths = width << (8 * (g & 3));
         widths |= __shfl_xor_sync(CSZ_ALL, widths, 1);
         widths |= __shfl_xor_sync(CSZ_ALL, widths, 2);
-        if (g < ngroups && (g & 3) == 0)
+        if (is_pyramid && g < ngroups && (g & 3) == 0)
             put(index + 3 * ngroups + g / 4, payload + 3 * ngroups + g / 4, widths);
         at += index_fixed_nwords(ngroups);
 #pragma unroll 1
-        for (uint32_t k = 0; k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
+        for (uint32_t k = 0; is_pyramid && k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
             const group_sizes sizes(states, g - lane + k, f.ntiles);
 #pragma unroll
             for (uint32_t i = 0; i < group_sizes::GROUPS; i++) {
@@ -258,17 +266,17 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
         if (t == 0) sh.index_nwords += in_round;
         __syncthreads();
     }
-    const uint64_t end = index - start + index_fixed_nwords(ngroups) + sh.index_nwords,
+    const uint64_t end = payload + total + (is_pyramid ? index_fixed_nwords(ngroups) + sh.index_nwords : 0),
                    size = 4 * ((end + 1) / 2 * 2);
     if (t == 0) {
         const csz_frame_sums *sums = &job.work.frame_sums[f.number];
-        const uint32_t is_pyramid = f.tuning >= 0,
-                       books = 4 * section | is_pyramid << 16 | (is_pyramid ? (uint32_t)f.tuning : 0) << 24;
+        const uint32_t books =
+            4 * section | (uint32_t)is_pyramid << 16 | (is_pyramid ? (uint32_t)f.tuning : 0) << 24;
         const uint32_t header[6] = {(uint32_t)size, (uint32_t)(size >> 32),
                                     (uint32_t)size, (uint32_t)(size >> 32),
                                     books,          __ldcg(&sums->hash)};
         for (uint32_t i = 0; i < 6; i++) put(start + i, i, header[i]);
-        put(start + 8, 8, (uint32_t)total);
+        if (is_pyramid) put(start + 8, 8, (uint32_t)total);
         if (end & 1) put_word(out_end, start + end, 0);
         sum += csz_hash_frame_seed(job.first_frame + f.number - f.field * job.work.nframes);
     }

@@ -3,9 +3,10 @@
  * packed_kernel.cuh: the kernels that compress into archives whose frames may be pyramids, and the order of
  * their launches (docs/cuda.md).  After range and prepare: frames are chosen for (choose_kernel.cuh),
  * restored lattices made, from the coarsest to lattice 1, and sampled tiles counted in one launch; then books
- * are made, and all tiles coded and placed in one launch, in the archive's order.  Where a pyramid has turned
- * out larger than raw values may be, or gives way to Lorenzo (csz_rival_wins), all but the lattices is done
- * again with that frame predicted by Lorenzo.  Z: the quantizer's type, of absolute bounds or of pointwise
+ * are made, and all tiles coded and placed in one launch, in the archive's order.  Fields all of whose frames
+ * Lorenzo predicts are left to its own kernels, which are launched besides.  Where a pyramid has turned out
+ * larger than raw values may be, or gives way to Lorenzo (csz_rival_wins), all but the lattices is done again
+ * with that frame predicted by Lorenzo.  Z: the quantizer's type, of absolute bounds or of pointwise
  * ones.
  */
 #ifndef CSZ_CUDA_ENCODE_PACKED_KERNEL_CUH
@@ -23,6 +24,15 @@ template <typename S> CSZ_DEVICE S &shared_behind(uint32_t extra_nbytes) {
 }
 
 /* ---- lattices and counts ---- */
+
+/*
+ * Once frames are chosen for: whether nothing is left to do, as there are no pyramids, or the frames need no
+ * second try.
+ */
+template <typename V> CSZ_DEVICE bool packed_is_over(const packed_job<V> &job) {
+    const csz_packed_work &w = job.work.packed;
+    return (job.is_again && !__ldcg(w.redo)) || __ldcg(&w.first[job.work.nfields * job.work.nframes]) == 0;
+}
 
 template <typename V> struct levels_shared : packed_shared<V> {
     uint4 count[FRAME_BINS / 4]; /* symbols of a sample */
@@ -99,7 +109,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     packed_begin<V>(sh, job);
     for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     csz_previous_wait();
-    if (job.is_again && !__ldcg(w.redo)) return;
+    if (packed_is_over(job)) return;
     if (t == 0) {
         sh.claimed = csz_take_number(w.claimed);
         sh.rehearses = CSZ_REHEARSE;
@@ -198,7 +208,10 @@ CSZ_COLD void packed_encode_enter(packed_encode_shared<V> &sh, const packed_job<
     }
     packed_frame_enter<V, Z>(sh, job, frame);
     if (threadIdx.x == 0) {
-        sh.places.section_nwords = __ldcg(&job.work.section_nwords[frame]);
+        const uint32_t section = __ldcg(&job.work.section_nwords[frame]);
+        sh.places.section_nwords = section;
+        sh.places.payload_at = sh.frame.tuning < 0 ? (uint32_t)csz_frame_layout_of(sh.frame.ntiles, 4 * section).payload / 4
+                                                   : CSZ_FRAME_HEADER_NBYTES / 4 + 1 + section;
         sh.places.has_start = 0;
         sh.made_for = ~0u;
     }
@@ -236,7 +249,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
         csz_previous_wait();
         csz_next_may_start();
     }
-    if (job.is_again && !__ldcg(w.redo)) {
+    if (packed_is_over(job)) {
         if (!job.in_slots) csz_previous_wait();
         return;
     }
@@ -334,6 +347,7 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
                                const csz_cuda_plan *plan, int nsms, cudaStream_t stream) {
     const csz_geometry *g = &plan->geometry;
     const uint64_t nframes = (uint64_t)work.nfields * work.nframes;
+    const csz_work lorenzo = csz_work_of_lorenzo(work);
     packed_job<V> job;
     job.tile = csz_job_make<V>(work, d_data, plan);
     job.work = work;
@@ -374,6 +388,8 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
         if (good && levels.all)
             good = packed_launch(levels_kernel<V, RANK, Z>, levels.all, at_once, work.chained,
                                  tile_extra + sizeof(levels_shared<V>), stream, job, levels);
+        const bool has_lorenzo = work.packed.may_be_lorenzo && !round;
+        if (good && has_lorenzo) csz_cuda_histogram(lorenzo, d_data, plan, nsms, stream);
         if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);
         job.in_slots = 1;
         job.extra_nbytes = slot_extra;
@@ -387,6 +403,9 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
             good = packed_launch(
                 packed_encode_kernel<V, RANK, Z>, nframes * largest.ntiles, at_once, work.chained,
                 PACKED_BOOKS_NBYTES + record_extra + sizeof(packed_encode_shared<V>), stream, job);
+        if (good && has_lorenzo)
+            (csz_is_pointwise<Z>::value ? csz_cuda_encode_pointwise : csz_cuda_encode)(lorenzo, d_data, plan,
+                                                                                       nsms, stream);
     }
     return good;
 }

@@ -78,7 +78,7 @@ CSZ_DEVICE void record_copy(packed_encode_shared<V> &sh, const packed_job<V> &jo
     const packed_frame &f = is_old ? sh.before : sh.frame;
     const frame_places &places = is_old ? sh.old_places : sh.places;
     const uint32_t t = csz_thread(), tile = placed.record.tile, words = placed.record.nwords;
-    const uint64_t before = placed.before, at = places.start + payload_at(places.section_nwords) + before,
+    const uint64_t before = placed.before, at = places.start + places.payload_at + before,
                    out_end = job.work.place[f.field].end;
     if (tile == f.ntiles - 1) packed_frame_end(sh, job, f, places, before + words);
     if (words == 0) return;

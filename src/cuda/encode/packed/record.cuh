@@ -35,7 +35,7 @@ struct placed_record {
 struct frame_places {
     uint64_t start; /* of the frame, address / 4 */
     uint32_t has_start;
-    uint32_t section_nwords;
+    uint32_t section_nwords, payload_at; /* words of its books, and before its payload */
     uint32_t ndone, hash; /* records that the block has made, and their values' hash */
 };
 
@@ -252,7 +252,7 @@ struct sparse_layout {
 
 template <typename V> CSZ_DEVICE bool may_be_sparse(const packed_encode_shared<V> &sh, uint32_t nnonzero) {
     const typename csz_value<V>::quantum base = sh.predict.reference.base;
-    return nnonzero != 0 && nnonzero <= CSZ_SPARSE_MAX && base == (int16_t)base;
+    return sh.frame.tuning >= 0 && nnonzero != 0 && nnonzero <= CSZ_SPARSE_MAX && base == (int16_t)base;
 }
 
 /* The tile's last nonzero and the bits of all, which are 0 before; a barrier must follow. */
