@@ -393,7 +393,7 @@ static csz_status compress_frame(csz_cpu_scratch *s, uint8_t *out, uint64_t capa
     csz_lap(s->profile, &mark, &s->stages.books);
 
     job->layout = is_pyramid ? csz_frame_layout_packed(job->ntiles, books_nbytes, 0)
-                            : csz_frame_layout_of(job->ntiles, books_nbytes);
+                             : csz_frame_layout_of(job->ntiles, books_nbytes);
     if (job->layout.end + 8 > capacity) return CSZ_ERROR_CAPACITY;
     job->entries = out + job->layout.index;
     if (is_pyramid) {

@@ -69,9 +69,8 @@ csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, ui
 
 /* Where the index lies, of a frame whose first bytes up to the books are there. */
 static inline uint64_t csz_frame_index_at(const csz_frame_view *view, const uint8_t *raw) {
-    return view->is_pyramid
-               ? view->layout.payload + 4 * (uint64_t)csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES)
-               : view->layout.index;
+    return view->is_pyramid ? view->layout.payload + 4 * (uint64_t)csz_load_u32(raw + CSZ_FRAME_HEADER_NBYTES)
+                            : view->layout.index;
 }
 
 /*

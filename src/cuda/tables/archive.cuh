@@ -122,7 +122,7 @@ struct frame_parts {
     uint32_t sound;
     uint64_t first_word, nwords;
     uint32_t books_nbytes, index_word, sizes_word, payload_word, ngroups;
-    uint32_t ntiles; /* of all lattices */
+    uint32_t ntiles;                                          /* of all lattices */
     uint32_t is_pyramid, tuning, widths_word, payload_nwords; /* see packed_tables.cu */
     const uint32_t *head;
 };

@@ -197,7 +197,8 @@ typedef struct decode_call {
     uint32_t one_round_stage_chunks, one_round_runs_chunks; /* of a stage, and of tables before the stages */
     /* archives whose frames may be pyramids (decompress_packed.cu); begin and end are then in the wanted
      * lattice: */
-    uint32_t is_packed;    /* they are such; of whole resolution the frames of Lorenzo have a call of their own */
+    uint32_t
+        is_packed; /* they are such; of whole resolution the frames of Lorenzo have a call of their own */
     int level, last_level; /* the wanted lattice, and the finest that any frame is decoded to for it */
     csz_frames frames;     /* those of job_first and job_frames */
     void *lattices;        /* restored ones of all jobs */
@@ -214,8 +215,8 @@ typedef struct decode_call {
  */
 
 /*
- * In place of a verdict that is not known yet; and beside the faults, where the frame is left to the kernels of
- * the other predictor.
+ * In place of a verdict that is not known yet; and beside the faults, where the frame is left to the kernels
+ * of the other predictor.
  */
 enum : uint32_t { VERDICT_NONE = 0xFFFFFFFFu, VERDICT_OTHER = 1u << 16 };
 
@@ -223,7 +224,8 @@ enum : uint32_t { VERDICT_NONE = 0xFFFFFFFFu, VERDICT_OTHER = 1u << 16 };
 CSZ_DEVICE uint32_t job_verdict(const decode_call *call, uint32_t job_number) {
     uint32_t verdict = 0;
 #pragma unroll
-    for (uint32_t i = 0; i < TABLE_PARTS; i++) verdict |= __ldcg(call->verdict + job_number * TABLE_PARTS + i);
+    for (uint32_t i = 0; i < TABLE_PARTS; i++)
+        verdict |= __ldcg(call->verdict + job_number * TABLE_PARTS + i);
     return verdict;
 }
 

@@ -12,7 +12,8 @@ struct verify_shared {
     uint32_t last;
 };
 
-/* Compares the checksum of a group of the job's tiles with what the frame says, in a pyramid behind its payload.
+/* Compares the checksum of a group of the job's tiles with what the frame says, in a pyramid behind its
+ * payload.
  */
 CSZ_DEVICE void group_compare(const decode_job *job, uint32_t group, unsigned long long sum) {
     const uint32_t head = CSZ_FRAME_HEADER_NBYTES / 4, *frame = job->frame,

@@ -132,8 +132,8 @@ CSZ_COLD void packed_frame_end(packed_encode_shared<V> &sh, const packed_job<V> 
     }
     if ((threadIdx.x & 31) == 0) atomicAdd(&sh.index_nwords, n);
     __syncthreads();
-    const uint64_t end = places.payload_at + total +
-                         (f.tuning < 0 ? 0 : index_fixed_nwords(ngroups) + sh.index_nwords);
+    const uint64_t end =
+        places.payload_at + total + (f.tuning < 0 ? 0 : index_fixed_nwords(ngroups) + sh.index_nwords);
     if (threadIdx.x == 0)
         csz_tell_state(job.work.frame_state + f.number, STATE_OWN | (places.start + (end + 1) / 2 * 2));
     if (f.tuning < 0) return;
@@ -180,8 +180,8 @@ CSZ_COLD void packed_archive_finish(packed_encode_shared<V> &sh, const packed_jo
 }
 
 /*
- * A frame whose records are all stored: header, books and index, which of a pyramid stands behind the payload,
- * else before it.  All threads; behind a barrier.
+ * A frame whose records are all stored: header, books and index, which of a pyramid stands behind the
+ * payload, else before it.  All threads; behind a barrier.
  */
 template <typename V>
 CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<V> &job,

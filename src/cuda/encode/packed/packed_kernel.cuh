@@ -210,8 +210,9 @@ CSZ_COLD void packed_encode_enter(packed_encode_shared<V> &sh, const packed_job<
     if (threadIdx.x == 0) {
         const uint32_t section = __ldcg(&job.work.section_nwords[frame]);
         sh.places.section_nwords = section;
-        sh.places.payload_at = sh.frame.tuning < 0 ? (uint32_t)csz_frame_layout_of(sh.frame.ntiles, 4 * section).payload / 4
-                                                   : CSZ_FRAME_HEADER_NBYTES / 4 + 1 + section;
+        sh.places.payload_at = sh.frame.tuning < 0
+                                   ? (uint32_t)csz_frame_layout_of(sh.frame.ntiles, 4 * section).payload / 4
+                                   : CSZ_FRAME_HEADER_NBYTES / 4 + 1 + section;
         sh.places.has_start = 0;
         sh.made_for = ~0u;
     }

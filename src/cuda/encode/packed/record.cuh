@@ -36,7 +36,7 @@ struct frame_places {
     uint64_t start; /* of the frame, address / 4 */
     uint32_t has_start;
     uint32_t section_nwords, payload_at; /* words of its books, and before its payload */
-    uint32_t ndone, hash; /* records that the block has made, and their values' hash */
+    uint32_t ndone, hash;                /* records that the block has made, and their values' hash */
 };
 
 template <typename V> struct packed_encode_shared : packed_shared<V> {
