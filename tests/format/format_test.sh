@@ -312,7 +312,7 @@ for number in range(1, 1 + sum(1 for _ in open("cases.txt"))):
 
 wanted = {f"mode {mode} f64 {f64}" for mode in MODES for f64 in (False, True)}
 wanted |= {f"class {c} of mode {mode}" for mode in ("S", "rle", "rle+vle") for c in range(3)}
-wanted |= {f"lattice {mode}" for mode in MODES[:10] + ["none"]} | {"field sparse", "tuning 0", "tuning 1"}
+wanted |= {f"lattice {mode}" for mode in MODES[:10] + ["none"]} | {"tuning 0", "tuning 1"}
 wanted |= {f"bitmap {bitmap} of mode {mode}" for mode in MODES[1:7] for bitmap in (0, 1)}
 wanted |= {"order 0 of rank 1", "order 0 of rank 2", "order 2 of rank 2", "order 0 of rank 3", "order 1 of rank 3",
            "order 2 of rank 3", "frame 0", "frame 1"}
