@@ -67,7 +67,8 @@ void fiber_give_stack(fiber *f) {
         fprintf(stderr, "emu: no memory for a stack\n");
         abort();
     }
-    /* Tops at different places in their pages, so that stacks do not share the same few lines of the cache. */
+    /* Tops at different places in their pages, so that stacks do not share the same few lines of the cache.
+     */
     static size_t nstacks;
     f->stack = p + page;
     f->stack_nbytes = STACK_NBYTES - page / 64 * (nstacks++ % 64);

@@ -107,14 +107,15 @@ static void batches_give_the_archives_of_single_calls(void **state) {
         csz_field field;
         csz_bound_mode mode;
         csz_predictor predictor;
-    } cases[] = {{2, field_2d(CSZ_F32, 40, 130), CSZ_BOUND_ABS},
-                 {7, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_ABS},
-                 {5, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_REL},
-                 {7, field_3d(CSZ_F64, 9, 17, 33), CSZ_BOUND_ABS},
-                 {3, field_1d(CSZ_F64, 9000), CSZ_BOUND_PSNR},
-                 {4, field_2d(CSZ_F64, 7, 5), CSZ_BOUND_REL},
-                 {66, field_1d(CSZ_F32, 61), CSZ_BOUND_REL}, /* more than a kernel's parameters hold */
-                 {3, field_1d(CSZ_F32, 0), CSZ_BOUND_ABS},
+    } cases[] = {{2, field_2d(CSZ_F32, 40, 130), CSZ_BOUND_ABS, CSZ_PREDICTOR_LORENZO},
+                 {7, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_ABS, CSZ_PREDICTOR_LORENZO},
+                 {5, field_3d(CSZ_F32, 9, 17, 33), CSZ_BOUND_REL, CSZ_PREDICTOR_LORENZO},
+                 {7, field_3d(CSZ_F64, 9, 17, 33), CSZ_BOUND_ABS, CSZ_PREDICTOR_LORENZO},
+                 {3, field_1d(CSZ_F64, 9000), CSZ_BOUND_PSNR, CSZ_PREDICTOR_LORENZO},
+                 {4, field_2d(CSZ_F64, 7, 5), CSZ_BOUND_REL, CSZ_PREDICTOR_LORENZO},
+                 {66, field_1d(CSZ_F32, 61), CSZ_BOUND_REL,
+                  CSZ_PREDICTOR_LORENZO}, /* more than a kernel's parameters hold */
+                 {3, field_1d(CSZ_F32, 0), CSZ_BOUND_ABS, CSZ_PREDICTOR_LORENZO},
                  /* smooth fields become pyramids, noise does not */
                  {3, field_2d(CSZ_F64, 90, 300), CSZ_BOUND_REL, CSZ_PREDICTOR_AUTO},
                  {4, field_3d(CSZ_F32, 17, 33, 65), CSZ_BOUND_ABS, CSZ_PREDICTOR_AUTO}};
