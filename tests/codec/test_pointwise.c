@@ -47,10 +47,10 @@ static void few_normal_values_are_exceptions(void **state) {
     rng r = rng_make(5);
     for (int k = 0; k < 4; k++) {
         const double bound = k == 0 ? 1e-1 : k == 1 ? 1e-3 : k == 2 ? 1e-4 : 1e-5;
-        const csz_pointwise_f32 z32 =
-            csz_pointwise_make_f32(csz_pointwise_resolve(bound, 0, 1), -60, bound, 0, 0, 0);
-        const csz_pointwise_f64 z64 =
-            csz_pointwise_make_f64(csz_pointwise_resolve(bound, 1, 1), -60, bound, 0, 0, 0);
+        const csz_pointwise_f32 z32 = csz_pointwise_make_f32(
+            csz_pointwise_resolve(bound, 0, 1), csz_pointwise_resolve(bound, 0, 1), -60, bound, 0, 0, 0);
+        const csz_pointwise_f64 z64 = csz_pointwise_make_f64(
+            csz_pointwise_resolve(bound, 1, 1), csz_pointwise_resolve(bound, 1, 1), -60, bound, 0, 0, 0);
         for (int i = 0; i < 100000; i++) {
             const uint64_t bits = rng_next(&r);
             int32_t q32;
@@ -97,10 +97,10 @@ static void octaves_out_of_range_count_as_zero(void **state) {
     static const double beyond_f64[] = {2047, 2047.5, 2048, 3000, 4096, 1e300, INFINITY, NAN},
                         beyond_f32[] = {480, 481, 512, 1024, 1e30, INFINITY, NAN};
     (void)state;
-    const csz_pointwise_f32 z32 =
-        csz_pointwise_make_f32(csz_pointwise_resolve(1e-2, 0, 0), -126, 1e-2, 0, 0, 0);
-    const csz_pointwise_f64 z64 =
-        csz_pointwise_make_f64(csz_pointwise_resolve(1e-2, 1, 0), -1022, 1e-2, 0, 0, 0);
+    const csz_pointwise_f32 z32 = csz_pointwise_make_f32(
+        csz_pointwise_resolve(1e-2, 0, 0), csz_pointwise_resolve(1e-2, 0, 0), -126, 1e-2, 0, 0, 0);
+    const csz_pointwise_f64 z64 = csz_pointwise_make_f64(
+        csz_pointwise_resolve(1e-2, 1, 0), csz_pointwise_resolve(1e-2, 1, 0), -1022, 1e-2, 0, 0, 0);
     for (size_t i = 0; i < sizeof beyond_f64 / sizeof *beyond_f64; i++) {
         assert_true(csz_pointwise_value_f64(beyond_f64[i], &z64) == 0);
         assert_true(csz_pointwise_value_f64(-beyond_f64[i], &z64) == 0);

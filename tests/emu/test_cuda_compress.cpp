@@ -144,16 +144,16 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
     case ASIDE: return 0.002 * (i & 1 ? 0x1p14 : -0x1p14);
     case MIDDLES_F32: { /* every other value tells the frame's exponent; up to eight units from a middle */
         const int exponent = csz_pointwise_exponent(0, 1e-3, 0, 0);
-        const csz_pointwise_f32 z =
-            csz_pointwise_make_f32(csz_pointwise_resolve(1e-3, 0, 1), exponent, 1e-3, 0, 0, 0);
+        const csz_pointwise_f32 z = csz_pointwise_make_f32(
+            csz_pointwise_resolve(1e-3, 0, 1), csz_pointwise_resolve(1e-3, 0, 1), exponent, 1e-3, 0, 0, 0);
         const uint32_t q = (uint32_t)((8 + 12 * uniform()) * 0x1p22 / z.step),
                        units = (uint32_t)(17 * uniform());
         return i & 1 ? 1.5 : csz_pointwise_power_f32((int32_t)(q * z.step + z.step / 2 + units - 8), &z);
     }
     case MIDDLES_F64: {
         const int exponent = csz_pointwise_exponent(0, 1e-3, 0, 1);
-        const csz_pointwise_f64 z =
-            csz_pointwise_make_f64(csz_pointwise_resolve(1e-3, 1, 1), exponent, 1e-3, 0, 0, 0);
+        const csz_pointwise_f64 z = csz_pointwise_make_f64(
+            csz_pointwise_resolve(1e-3, 1, 1), csz_pointwise_resolve(1e-3, 1, 1), exponent, 1e-3, 0, 0, 0);
         const uint64_t q = (uint64_t)((8 + 12 * uniform()) * 0x1p40 / (double)z.step),
                        units = (uint64_t)(0x1p22 * uniform());
         return i & 1 ? 1.5
@@ -339,6 +339,14 @@ int main(int argc, char **argv) {
         one(&t, CSZ_F32, {64, 256}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F32, 0, CSZ_BOUND_PWR);
         one(&t, CSZ_F64, {16, 32, 64}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F64, 0, CSZ_BOUND_PWR);
         one(&t, CSZ_F64, {64, 256}, 1e-3, CSZ_WORKFLOW_AUTO, MIDDLES_F64, 0, CSZ_BOUND_PWR);
+        /* changes of sign: deltas that wrap in 16 bits, and at the tighter bound wide ones */
+        for (int kind : {STEEP, NOISE10})
+            for (auto dims :
+                 std::vector<std::vector<uint64_t>>{{16, 32, 64}, {17, 20, 70}, {64, 256}, {9000}})
+                for (double bound : {1e-3, 1e-4}) {
+                    one(&t, CSZ_F32, dims, bound, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_PWR);
+                    one(&t, CSZ_F64, dims, bound, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_PWR);
+                }
         if (few) t.every = 41;
         printf("pointwise: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);

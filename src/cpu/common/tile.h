@@ -58,10 +58,10 @@ static inline void csz_tile_plan_quantize(csz_tile_plan *plan, double bound, int
     plan->f32 = csz_quantizer_make_f32(bound, has_fill, fill, plan->unsigned_zeros);
     plan->f64 = csz_quantizer_make_f64(bound, has_fill, fill, plan->unsigned_zeros);
     if (!plan->is_pointwise) return;
-    plan->pointwise_f32 =
-        csz_pointwise_make_f32(bound, plan->exponent, plan->pointwise_bound, plan->floor, has_fill, fill);
-    plan->pointwise_f64 =
-        csz_pointwise_make_f64(bound, plan->exponent, plan->pointwise_bound, plan->floor, has_fill, fill);
+    plan->pointwise_f32 = csz_pointwise_make_f32(plan->bound, bound, plan->exponent, plan->pointwise_bound,
+                                                 plan->floor, has_fill, fill);
+    plan->pointwise_f64 = csz_pointwise_make_f64(plan->bound, bound, plan->exponent, plan->pointwise_bound,
+                                                 plan->floor, has_fill, fill);
 }
 
 /* The same of a frame with another exponent. */

@@ -70,11 +70,11 @@ static __global__ void __launch_bounds__(EXPONENT_THREADS)
     const uint32_t at = is_own ? frame : frame * nsets + t;
     if (!to) return;
     if (plan.type == CSZ_F32)
-        ((csz_pointwise_f32 *)to)[at] =
-            csz_pointwise_make_f32(bound, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
+        ((csz_pointwise_f32 *)to)[at] = csz_pointwise_make_f32(plan.bound_abs, bound, exponent, plan.bound,
+                                                               plan.floor, plan.has_fill, plan.fill);
     else
-        ((csz_pointwise_f64 *)to)[at] =
-            csz_pointwise_make_f64(bound, exponent, plan.bound, plan.floor, plan.has_fill, plan.fill);
+        ((csz_pointwise_f64 *)to)[at] = csz_pointwise_make_f64(plan.bound_abs, bound, exponent, plan.bound,
+                                                               plan.floor, plan.has_fill, plan.fill);
 }
 static_assert(2 * (int)CSZ_LEVELS_MAX < (int)EXPONENT_THREADS, "a thread makes a quantizer");
 

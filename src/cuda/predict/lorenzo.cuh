@@ -66,7 +66,7 @@ template <typename V, int RANK, bool HASH, int ROWS, typename Z, typename Claim,
 CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_shared<V> &sh,
                                                 const csz_job<V> &job, const Claim &claim,
                                                 const SlowPath &slow_path) {
-    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     csz_predicted<V> f;
     f.klass = f.is_fill = 0;
@@ -98,8 +98,9 @@ CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_s
         sh.exceptions[t] = exceptions;
         csz_words_fetch(w, exchange);
         uint32_t nonzero[3];
-        needs_slow_path = csz_lorenzo<RANK>(w, nonzero, exchange, sh.row_end, lost, &sh.reference.first,
-                                            csz_held(&sh.biased)) != 0;
+        needs_slow_path =
+            csz_lorenzo<RANK, csz_quanta_window<RANK, Z>::wraps>(
+                w, nonzero, exchange, sh.row_end, lost, &sh.reference.first, csz_held(&sh.biased)) != 0;
         csz_nonzero_store<RANK>(sh, nonzero, false);
     }
     if (csz_agreed(needs_slow_path)) {
@@ -140,19 +141,23 @@ template <typename V, int RANK> CSZ_DEVICE csz_codes csz_lorenzo_choose(csz_pred
 }
 
 /* The same, and completes the deltas: each half of w becomes delta + 2^15. */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_DEVICE csz_codes csz_lorenzo_codes(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
     csz_codes c = csz_lorenzo_choose<V, RANK>(sh);
     c.nonzero = csz_nonzero_of(sh, c.order);
-    if (!csz_took_slow_path(sh)) csz_lorenzo_finish<RANK>(w, c.order, csz_exchange(sh), &sh.reference.first);
+    if (!csz_took_slow_path(sh))
+        csz_lorenzo_finish<RANK, csz_quanta_window<RANK, Z>::wraps>(w, c.order, csz_exchange(sh),
+                                                                    &sh.reference.first);
     return c;
 }
 
 /* The same into the exchange, where those of a tile that took the slow path are. */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_DEVICE csz_codes csz_lorenzo_codes_park(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
     const csz_codes c = csz_lorenzo_choose<V, RANK>(sh);
-    if (!csz_took_slow_path(sh)) csz_lorenzo_park<RANK>(w, c.order, csz_exchange(sh), &sh.reference.first);
+    if (!csz_took_slow_path(sh))
+        csz_lorenzo_park<RANK, csz_quanta_window<RANK, Z>::wraps>(w, c.order, csz_exchange(sh),
+                                                                  &sh.reference.first);
     return c;
 }
 
@@ -171,10 +176,10 @@ struct csz_lorenzo_predictor {
         return csz_lorenzo_predict<V, RANK, HASH, ROWS, Z>(w, sh, job, claim, slow_path);
     }
     static __device__ __forceinline__ csz_codes codes(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
-        return csz_lorenzo_codes<V, RANK>(w, sh);
+        return csz_lorenzo_codes<V, RANK, Z>(w, sh);
     }
     static __device__ __forceinline__ csz_codes codes_park(uint32_t (&w)[16], csz_predict_shared<V> &sh) {
-        return csz_lorenzo_codes_park<V, RANK>(w, sh);
+        return csz_lorenzo_codes_park<V, RANK, Z>(w, sh);
     }
     static __device__ __forceinline__ void slow_path(csz_predict_shared<V> &sh, const csz_job<V> &job,
                                                      const csz_claim &c) {

@@ -91,7 +91,7 @@ CSZ_COLD csz_retried csz_lorenzo_retry(uint32_t *exchange, const csz_job<V> &job
                                        typename csz_value<V>::quantum middle, bool doubtful, uint32_t hash) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
-    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const uint32_t lane = threadIdx.x & 31, warp_first = threadIdx.x & ~31u;
     const Z z = *csz_quantizer_of<Z>(job, c);
     const csz_values<V> values(job, c);

@@ -315,7 +315,7 @@ CSZ_COLD csz_rounded csz_near_mend(uint32_t *exchange, const csz_job<V> &job, co
                                    typename csz_value<V>::quantum middle, uint32_t near) {
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
-    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const uint32_t t = threadIdx.x;
     const Z z = *csz_quantizer_of<Z>(job, c);
     const csz_values<V> values(job, c);
@@ -361,23 +361,14 @@ csz_reference_make(csz_reference<V> *reference, V corner, V last, const typename
                            : (uint32_t)CSZ_NO_REFERENCE;
     return middle;
 }
-/* The same with a pointwise bound: even lanes find the corner's quantum, odd ones the last value's. */
+/* The same with a pointwise bound: the window is that of class 0, whose middle is the base. */
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum
-csz_reference_make(csz_reference<V> *reference, V corner, V last, const typename csz_value<V>::pointwise &z,
+csz_reference_make(csz_reference<V> *reference, V corner, V, const typename csz_value<V>::pointwise &z,
                    const typename csz_value<V>::pointwise *, int bias) {
-    typedef typename csz_value<V>::quantum quantum;
-    const quantum none = -((quantum)1 << (8 * sizeof(quantum) - 2));
-    quantum own;
-    if (!csz_value<V>::quantize(csz_thread() & 1 ? last : corner, z, &own)) own = none;
-    const quantum first = __shfl_sync(CSZ_ALL, own, 0), other = __shfl_sync(CSZ_ALL, own, 1),
-                  base = first & ~(quantum)1,
-                  middle = base + (((other == none ? base : other) - base) >> 1 & ~(quantum)1);
-    reference->base = base;
-    const quantum apart = base - middle;
-    reference->first = first != none && apart == (quantum)(int32_t)apart ? (uint32_t)bias + (uint32_t)apart
-                                                                         : (uint32_t)CSZ_NO_REFERENCE;
-    return middle;
+    typename csz_value<V>::quantum q;
+    reference->first = csz_value<V>::quantize(corner, z, &q) ? (uint32_t)bias : (uint32_t)CSZ_NO_REFERENCE;
+    return reference->base = q & ~(typename csz_value<V>::quantum)1;
 }
 template <typename V>
 CSZ_DEVICE typename csz_value<V>::quantum csz_middle_of(const csz_reference<V> *reference, int bias) {
@@ -392,7 +383,7 @@ template <typename V, int RANK, typename Z>
 CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *reference, const V *tile,
                                     const Z *quantizer, uint64_t nx, uint64_t plane, const csz_claim &c) {
     typedef csz_value<V> value;
-    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const Z z = *quantizer;
     const csz_edge_unit<V, RANK> unit(tile, nx, plane, c);
     const V corner_value = __ldg(tile),
@@ -439,7 +430,7 @@ template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS, typename Z>
 CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                        const csz_claim &c) {
     typedef csz_value<V> value;
-    const int window = csz_shape<RANK>::window, bias = 1 << (window - 1);
+    const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
     Z z = *csz_quantizer_of<Z>(job, c);
     if (PLAIN) z.has_fill = 0;

@@ -159,16 +159,13 @@ template <typename V> struct csz_predicted { uint32_t klass, is_fill; };
 /* Weight of a unit in the tile's hash; Horner's scheme supplies the powers of K inside a unit. */
 CSZ_DEVICE uint32_t csz_unit_weight(uint32_t unit) { return csz_value_weight(unit, 31); }
 
-template <int RANK>
-struct csz_shape; /* default shapes; window: bits of quanta whose deltas cannot leave 16 bits */
-template <> struct csz_shape<3> {
-    enum { window = 13 };
-};
-template <> struct csz_shape<2> {
-    enum { window = 14 };
-};
-template <> struct csz_shape<1> {
-    enum { window = 15 };
+/*
+ * Bits of the quanta that the fast path takes, in the default shapes: so many that no delta can leave 16
+ * bits.  Logarithms, which jump where values change their sign, have all 16: their deltas wrap, as the
+ * decoder's sums do.
+ */
+template <int RANK, typename Z> struct csz_quanta_window {
+    enum { wraps = csz_is_pointwise<Z>::value, nbits = wraps ? 16 : 16 - RANK };
 };
 
 /*

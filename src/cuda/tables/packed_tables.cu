@@ -145,10 +145,10 @@ static __device__ void lattices_pointwise_make(const decode_call *call, const ar
     const double bound =
         csz_level_bound(v->bound_abs, f->is_pyramid ? (int)f->tuning : (int)CSZ_TUNING_EVEN, level);
     if (call->is_f64)
-        call->pointwise[at] = csz_pointwise_make_f64(bound, exponent, v->bound, v->floor, 0, 0);
+        call->pointwise[at] = csz_pointwise_make_f64(v->bound_abs, bound, exponent, v->bound, v->floor, 0, 0);
     else
         ((csz_pointwise_f32 *)call->pointwise)[at] =
-            csz_pointwise_make_f32(bound, exponent, v->bound, v->floor, 0, 0);
+            csz_pointwise_make_f32(v->bound_abs, bound, exponent, v->bound, v->floor, 0, 0);
 }
 static_assert((int)CSZ_LEVELS_MAX <= (int)THREADS, "a thread makes a quantizer");
 

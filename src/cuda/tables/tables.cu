@@ -18,9 +18,10 @@ static __device__ const void *pointwise_make(const decode_call *call, const arch
     csz_pointwise_f64 *to = call->pointwise + job_number;
     const int exponent = f->sound ? frame_exponent(f->head + 8) : 0;
     if (call->is_f64)
-        *to = csz_pointwise_make_f64(v->bound_abs, exponent, v->bound, v->floor, 0, 0);
+        *to = csz_pointwise_make_f64(v->bound_abs, v->bound_abs, exponent, v->bound, v->floor, 0, 0);
     else
-        *(csz_pointwise_f32 *)to = csz_pointwise_make_f32(v->bound_abs, exponent, v->bound, v->floor, 0, 0);
+        *(csz_pointwise_f32 *)to =
+            csz_pointwise_make_f32(v->bound_abs, v->bound_abs, exponent, v->bound, v->floor, 0, 0);
     return to;
 }
 

@@ -31,7 +31,7 @@ class Pointwise:
         self.C, self.theta, self.slope = 1 << self.N, 1 << (self.N - 1), 0.0
         self.powers = [float.fromhex(c) for c in POWER[self.is_f64]]
         if header.floor and bound:
-            octave = min(header.floor, 2.0**(1021 if self.is_f64 else 125)) / (bound + 4 / one)
+            octave = min(header.floor, 2.0**(1021 if self.is_f64 else 125)) / (header.bound + 4 / one)
             quotient, = struct.unpack("<Q", struct.pack("<d", header.floor / header.asked_bound))
             if (quotient >> 52) - 1023 >= (-960 if self.is_f64 else -100) and 2.0**self.k < 2 * octave:
                 self.C = self.theta = max(1, int(2.0**self.k / octave * one))
