@@ -195,7 +195,7 @@ CSZ_FN float csz_power_f32(float f, uint32_t part) {
     p = p * f + 0x1.62e42ap-1f;
     return p * f + 1.0f;
 }
-CSZ_FN double csz_power_f64(double f, uint64_t part) {
+CSZ_FN double csz_power_of_part_f64(uint64_t part) {
     static const double powers[1 << CSZ_POWER_PARTS_AT_F64] = {
         0x1.0000000000000p+0, 0x1.059b0d3158574p+0, 0x1.0b5586cf9890fp+0, 0x1.11301d0125b51p+0,
         0x1.172b83c7d517bp+0, 0x1.1d4873168b9aap+0, 0x1.2387a6e756238p+0, 0x1.29e9df51fdee1p+0,
@@ -205,11 +205,17 @@ CSZ_FN double csz_power_f64(double f, uint64_t part) {
         0x1.8ace5422aa0dbp+0, 0x1.93737b0cdc5e5p+0, 0x1.9c49182a3f090p+0, 0x1.a5503b23e255dp+0,
         0x1.ae89f995ad3adp+0, 0x1.b7f76f2fb5e47p+0, 0x1.c199bdd85529cp+0, 0x1.cb720dcef9069p+0,
         0x1.d5818dcfba487p+0, 0x1.dfc97337b9b5fp+0, 0x1.ea4afa2a490dap+0, 0x1.f50765b6e4540p+0};
+    return powers[part];
+}
+CSZ_FN double csz_power_of_rest_f64(double f) {
     double p = 0x1.3b2a9efb64994p-7;
     p = p * f + 0x1.c6b167d8012ecp-5;
     p = p * f + 0x1.ebfbdff87b627p-3;
     p = p * f + 0x1.62e42fef6d0cdp-1;
-    return (p * f + 1.0) * powers[part];
+    return p * f + 1.0;
+}
+CSZ_FN double csz_power_f64(double f, uint64_t part) {
+    return csz_power_of_rest_f64(f) * csz_power_of_part_f64(part);
 }
 
 /* ---- values ---- */
@@ -259,7 +265,7 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
                    size = ((UINT)logarithm ^ negative) - negative;                                         \
         const UINT bits = csz_pointwise_power_above_##NAME(size, z),                                       \
                    linear = csz_bits_##NAME(csz_real_##NAME(size) * z->slope),                             \
-                   is_linear = csz_mask_##NAME((INT)size < (INT)z->linear);                                \
+                   is_linear = csz_mask_##NAME((INT)(size - z->linear) < 0);                               \
         return csz_##NAME##_bits(((linear | (sign & z->low_sign)) & is_linear) |                           \
                                  ((bits | sign) & ~is_linear));                                            \
     }                                                                                                      \

@@ -120,6 +120,30 @@ static void a_floor_makes_archives_smaller(void **state) {
     sample_free(&s);
 }
 
+/* All lattices of a frame have the same logarithms: else a finer one is predicted from others than its own.
+ */
+static void a_floor_makes_pyramids_no_larger(void **state) {
+    (void)state;
+    for (int type = 0; type < 2; type++) {
+        test_field s = sample_make(field_2d((csz_type)type, 200, 300), SMOOTH, 9);
+        for (uint64_t i = 0; i < s.n; i++)
+            store_at(s.data, s.field.type, i,
+                     10 + sin(0.03 * (double)(i / 300)) * cos(0.02 * (double)(i % 300)));
+        static const double floors[] = {1e-4, 1e-3, 1e-2};
+        for (int k = 0; k < 3; k++) {
+            csz_options without = pointwise(1e-3, 0), with = pointwise(1e-3, floors[k]);
+            without.predictor = with.predictor = CSZ_PREDICTOR_PYRAMID;
+            const size_t nbytes = compressed_nbytes(&s, &with);
+            assert_true(10 * nbytes < 12 * compressed_nbytes(&s, &without));
+            with.predictor = CSZ_PREDICTOR_AUTO;
+            assert_true(compressed_nbytes(&s, &with) == nbytes);
+            archive a = assert_round_trip(&s, &with);
+            archive_free(&a);
+        }
+        sample_free(&s);
+    }
+}
+
 /* Logarithms of the type are coarser: exact without a floor, an absolute bound with one. */
 static void a_bound_too_fine_for_logarithms_is_exact_or_the_floor(void **state) {
     (void)state;
@@ -246,6 +270,7 @@ int main(void) {
         cmocka_unit_test(what_has_no_logarithm_is_kept),
         cmocka_unit_test(octaves_out_of_range_count_as_zero),
         cmocka_unit_test(a_floor_makes_archives_smaller),
+        cmocka_unit_test(a_floor_makes_pyramids_no_larger),
         cmocka_unit_test(a_bound_too_fine_for_logarithms_is_exact_or_the_floor),
         cmocka_unit_test(what_is_no_pointwise_bound_is_refused),
         cmocka_unit_test(compare_is_exact),

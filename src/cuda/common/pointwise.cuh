@@ -11,22 +11,24 @@
 /* ---- powers ---- */
 
 /*
- * The value of a logarithm.  magnitude: of one without sign, 0 where it is 0, if there is no floor and only 0
- * is below `linear`; value: of any.
+ * The value of a logarithm.  value: as without a floor, 0 below `linear`; with one, low gives those there.
+ * with_sign: of a magnitude, with the sign of some bits; keep: all bits, or none where the value is 0, since
+ * the compiler makes a choice a branch around the power.  TOGETHER: all lanes call it; they have a table from
+ * each other, which takes less time than memory where few warps wait for it.
  */
 template <typename V> struct csz_powers;
 
-/* f32: logarithms are whole numbers of units. */
 template <> struct csz_powers<float> {
     typedef uint32_t logarithm;
     uint32_t raise; /* makes the upper ten bits of a logarithm the power's exponent */
     uint32_t linear, low_sign;
     float slope;
+    uint32_t magic; /* opaque: a register, of which logical instructions take three */
 
     csz_powers() = default;
     __device__ __forceinline__ explicit csz_powers(const csz_pointwise_f32 &of)
         : raise(0x200000u - of.offset + ((uint32_t)of.exponent << CSZ_LOG_NBITS_F32)), linear(of.linear),
-          low_sign(of.low_sign), slope(of.slope) {}
+          low_sign(of.low_sign), slope(of.slope), magic((uint32_t)csz_opaque((int)CSZ_MAGIC_F32_BITS)) {}
 
     /*
      * The bits of the value of a magnitude from `linear` up, but for their sign bit.  A magic number and the
@@ -34,19 +36,23 @@ template <> struct csz_powers<float> {
      */
     __device__ __forceinline__ uint32_t above(uint32_t size) const {
         const uint32_t raised = size + raise, units = raised & 0x3FFFFFu;
-        const float f =
-            fmaf(csz_f32_bits(CSZ_MAGIC_F32_BITS | units), 0x1p-22f, -(CSZ_MAGIC_F32 + 0x1p21f) * 0x1p-22f);
-        return csz_bits_f32(csz_power_f32(f, 0)) + 2 * (raised & 0xFFC00000u);
+        const float f = fmaf(csz_f32_bits(magic | units), 0x1p-22f, -(CSZ_MAGIC_F32 + 0x1p21f) * 0x1p-22f);
+        return csz_bits_f32(csz_power_f32(f, 0)) + 2 * (uint32_t)csz_opaque((int)(raised & 0xFFC00000u));
     }
-    __device__ __forceinline__ float magnitude(uint32_t size) const {
-        return csz_f32_bits(above(size) & (size ? 0x7FFFFFFFu : 0));
+    template <bool TOGETHER>
+    __device__ __forceinline__ float with_sign(uint32_t size, uint32_t of, uint32_t keep) const {
+        return csz_f32_bits(((above(size) & 0x7FFFFFFFu) | (of & 0x80000000u)) & keep);
     }
-    __device__ __forceinline__ float value(uint32_t log) const {
-        const uint32_t size = (int32_t)log < 0 ? 0 - log : log;
-        uint32_t bits = (above(size) & 0x7FFFFFFFu) | (log & 0x80000000u);
-        if (size < linear) /* which is below 2^23 */
-            bits = csz_bits_f32((csz_f32_bits(0x4B000000u | size) - 0x1p23f) * slope) | (log & low_sign);
-        return csz_f32_bits(bits);
+    static __device__ __forceinline__ uint32_t size_of(uint32_t log) {
+        return (int32_t)log < 0 ? 0 - log : log;
+    }
+    __device__ __forceinline__ bool is_low(uint32_t log) const { return size_of(log) < linear; }
+    template <bool TOGETHER> __device__ __forceinline__ float value(uint32_t log) const {
+        return with_sign<TOGETHER>(size_of(log), log, is_low(log) ? 0u : ~0u);
+    }
+    __device__ __forceinline__ float low(uint32_t log) const { /* magnitudes are below 2^23 */
+        return csz_f32_bits(csz_bits_f32((csz_f32_bits(0x4B000000u | size_of(log)) - 0x1p23f) * slope) |
+                            (log & low_sign));
     }
 };
 
@@ -60,41 +66,41 @@ template <> struct csz_powers<double> {
     double step, offset, raised; /* in octaves; raised: a quarter of a unit less offset */
     double least;                /* `linear` less offset */
     double slope;                /* of an octave */
+    double of_lane;              /* each lane has one of the table's powers */
     uint32_t exponent, low_sign; /* in the upper word */
 
     csz_powers() = default;
     __device__ __forceinline__ explicit csz_powers(const csz_pointwise_f64 &of)
         : step((double)of.step * 0x1p-40), offset((double)of.offset * 0x1p-40), raised(0x1p-42 - offset),
           least(((double)of.linear - (double)of.offset) * 0x1p-40), slope(of.slope * 0x1p40),
-          exponent((uint32_t)of.exponent << 20), low_sign((uint32_t)(of.low_sign >> 32)) {}
+          of_lane(csz_power_of_part_f64(csz_thread() & 31)), exponent((uint32_t)of.exponent << 20),
+          low_sign((uint32_t)(of.low_sign >> 32)) {}
 
     /* 1 if logarithms of up to so many steps are exact. */
     static __device__ __forceinline__ bool holds(double nsteps, uint64_t step) {
         return nsteps * (double)step < 0x1p51;
     }
-    /* Upper and lower word of the value of a magnitude from `linear` up, but for the sign bit. */
-    __device__ __forceinline__ uint2 above(double nsteps) const {
+    template <bool TOGETHER>
+    __device__ __forceinline__ double with_sign(double nsteps, uint64_t of, uint32_t keep) const {
         const double magic = CSZ_MAGIC_F64 * 0x1p-5, octaves = fma(nsteps, step, -offset),
                      whole = fma(nsteps, step, raised) + magic;
-        const uint32_t parts = (uint32_t)csz_bits_f64(whole), part = parts & 31;
-        const uint64_t p = csz_bits_f64(csz_power_f64(octaves - (whole - magic), part));
-        return make_uint2((uint32_t)(p >> 32) + ((parts - part) << 15) + exponent, (uint32_t)p);
+        const uint32_t parts = (uint32_t)csz_bits_f64(whole);
+        const double of_part =
+            TOGETHER ? __shfl_sync(CSZ_ALL, of_lane, (int)(parts & 31)) : csz_power_of_part_f64(parts & 31);
+        const uint64_t p = csz_bits_f64(csz_power_of_rest_f64(octaves - (whole - magic)) * of_part);
+        const uint32_t high = (uint32_t)(p >> 32) + ((parts & ~31u) << 15) + exponent,
+                       sign = (uint32_t)(of >> 32) & 0x80000000u;
+        return __hiloint2double((int)(((high & 0x7FFFFFFFu) | sign) & keep), (int)((uint32_t)p & keep));
     }
-    __device__ __forceinline__ double magnitude(double nsteps) const {
-        const uint2 v = above(nsteps);
-        const uint32_t all = nsteps != 0 ? ~0u : 0;
-        return __hiloint2double((int)(v.x & all & 0x7FFFFFFFu), (int)(v.y & all));
+    __device__ __forceinline__ bool is_low(double nsteps) const {
+        return fma(fabs(nsteps), step, -offset) < least;
     }
-    __device__ __forceinline__ double value(double nsteps) const {
-        const double size = fabs(nsteps);
-        const uint32_t sign = (uint32_t)(csz_bits_f64(nsteps) >> 32) & 0x80000000u;
-        uint2 v = above(size);
-        v.x = (v.x & 0x7FFFFFFFu) | sign;
-        if (fma(size, step, -offset) < least) {
-            const uint64_t bits = csz_bits_f64(size * step * slope);
-            v = make_uint2((uint32_t)(bits >> 32) | (sign & low_sign), (uint32_t)bits);
-        }
-        return __hiloint2double((int)v.x, (int)v.y);
+    template <bool TOGETHER> __device__ __forceinline__ double value(double nsteps) const {
+        return with_sign<TOGETHER>(fabs(nsteps), csz_bits_f64(nsteps), is_low(nsteps) ? 0u : ~0u);
+    }
+    __device__ __forceinline__ double low(double nsteps) const {
+        const uint64_t bits = csz_bits_f64(fabs(nsteps) * step * slope);
+        return csz_f64_bits(bits | (csz_bits_f64(nsteps) & (uint64_t)low_sign << 32));
     }
 };
 

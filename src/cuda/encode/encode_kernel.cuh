@@ -15,10 +15,18 @@
 #include "cuda/encode/block.cuh"
 #include "cuda/encode/slow_path.cuh"
 
-/* Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up
-   to 3% slower on an H200; 4 and 3 for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on
-   noise. */
-enum { ENCODE_BLOCKS_F32 = 8, ENCODE_BLOCKS_F64 = 5 };
+/*
+ * Blocks of a multiprocessor, which sets the registers a thread has.  7 blocks for f32 (72 registers) were up
+ * to 3% slower on an H200; 4 and 3 for f64 7% and 20% slower on smooth fields, 3% faster and 2% slower on
+ * noise.  For logarithms of f64 4 are 8% faster than 5, and 6% than 3.
+ */
+template <typename Predictor> struct encode_blocks {
+    enum {
+        n = sizeof(typename Predictor::value) == 4                   ? 8
+            : csz_is_pointwise<typename Predictor::quantizer>::value ? 4
+                                                                     : 5
+    };
+};
 
 /* ---- the kernel ---- */
 
@@ -126,9 +134,7 @@ CSZ_DEVICE void tile_encode(encode_shared<V> &sh, const encode_job<V> &job, cons
 /* Stages: predict, code (tile_encode), place (record_store).  Slow paths make the record of a tile that has
  * no 16-bit codes. */
 template <typename Predictor>
-static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(typename Predictor::value) == 4
-                                                               ? ENCODE_BLOCKS_F32
-                                                               : ENCODE_BLOCKS_F64)
+static __global__ void __launch_bounds__(CSZ_TILE_THREADS, encode_blocks<Predictor>::n)
     encode_kernel(const __grid_constant__ encode_job<typename Predictor::value> job) {
     typedef typename Predictor::value V;
     enum { RANK = Predictor::rank };
@@ -191,7 +197,7 @@ static void encode_launch_as(const csz_work &work, const void *d_data, const csz
     typedef typename Predictor::value V;
     encode_job<V> job = encode_job_make<V>(work, d_data, plan);
     job.modes = modes_of((int)plan->workflow);
-    const uint64_t resident = (uint64_t)nsms * (sizeof(V) == 4 ? ENCODE_BLOCKS_F32 : ENCODE_BLOCKS_F64),
+    const uint64_t resident = (uint64_t)nsms * encode_blocks<Predictor>::n,
                    ntiles = (uint64_t)work.nfields * work.ntiles;
     const uint32_t grid = (uint32_t)(ntiles < resident ? ntiles : resident);
     CSZ_SHARED_LARGE((encode_kernel<Predictor>));

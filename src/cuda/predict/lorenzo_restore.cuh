@@ -54,8 +54,9 @@ template <int HIGH> CSZ_DEVICE double sum_scale(uint32_t word, double magic, dou
 }
 
 /*
- * How sums become values: S below.  common: what all tiles of a job have in common; values are of(word).
- * With an absolute bound that is a multiplication.
+ * How sums become values: S below.  common: what all tiles of a job have in common; values are of(word), or
+ * where all lanes call it together(word), and with_floor of that if there is one.  With an absolute bound
+ * that is a multiplication.
  */
 template <typename V> struct linear_scale {
     typedef V value;
@@ -74,6 +75,9 @@ template <typename V> struct linear_scale {
     template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
         return sum_scale<HIGH>(word, magic, step);
     }
+    template <int HIGH> __device__ __forceinline__ V together(uint32_t word) const { return of<HIGH>(word); }
+    static __device__ __forceinline__ bool has_floor() { return false; }
+    template <int HIGH> __device__ __forceinline__ V with_floor(uint32_t, V value) const { return value; }
 };
 
 /* With a pointwise bound, a power (common/pointwise.cuh). */
@@ -124,7 +128,21 @@ template <typename V> struct log_scale {
         return z;
     }
     template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
-        return powers.value(log_of(HIGH ? word >> 16 : word & 0xFFFFu, first, step));
+        return with_floor<HIGH>(word, powers.template value<false>(logarithm<HIGH>(word)));
+    }
+    template <int HIGH> __device__ __forceinline__ V together(uint32_t word) const {
+        return powers.template value<true>(logarithm<HIGH>(word));
+    }
+    __device__ __forceinline__ bool has_floor() const { return csz_agreed(powers.slope != 0); }
+    template <int HIGH> __device__ __forceinline__ V with_floor(uint32_t word, V value) const {
+        const auto log = logarithm<HIGH>(word);
+        return powers.slope != 0 && powers.is_low(log) ? powers.low(log) : value;
+    }
+
+  private:
+    template <int HIGH>
+    __device__ __forceinline__ typename csz_powers<V>::logarithm logarithm(uint32_t word) const {
+        return log_of(HIGH ? word >> 16 : word & 0xFFFFu, first, step);
     }
 };
 
@@ -318,12 +336,18 @@ template <typename V, int RANK, typename S> struct lorenzo_units {
         }
     }
 
-    /* Values of slices i and i + 4. */
+    /* Values of slices i and i + 4.  All lanes call it. */
     __device__ __forceinline__ void slices(int i, V *low, V *high) const {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            low[k] = tile.scale.template of<0>(w[i][k]);
-            high[k] = tile.scale.template of<1>(w[i][k]);
+            low[k] = tile.scale.template together<0>(w[i][k]);
+            high[k] = tile.scale.template together<1>(w[i][k]);
+        }
+        if (!tile.scale.has_floor()) return;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            low[k] = tile.scale.template with_floor<0>(w[i][k], low[k]);
+            high[k] = tile.scale.template with_floor<1>(w[i][k], high[k]);
         }
     }
 

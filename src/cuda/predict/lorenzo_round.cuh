@@ -262,8 +262,7 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
             const uint32_t steps = logarithms.quick(all, is_near),
                            negative = (uint32_t)((int32_t)(all >> (8 * sizeof(V) - 32)) >> 31),
                            offset = (steps ^ negative) - negative + (uint32_t)apart;
-            *restored = value::from_bits(value::to_bits(powers.magnitude(logarithms.of(steps))) |
-                                         (all & value::minus_zero()));
+            *restored = powers.template with_sign<false>(logarithms.of(steps), all, steps ? ~0u : 0u);
             outside |= offset;
             return offset;
         }
@@ -425,6 +424,43 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
     return f;
 }
 
+/*
+ * A unit's logarithms, of which `next` has slices 0 and 4; p, q: where slices 1 and 5 are.  Rounding takes so
+ * many instructions that it stands once, for a pair of f32 or two of f64: all four took more time to fetch
+ * than shifting values down does.  Returns whether one is the fill value.
+ */
+template <typename V, typename R, typename Z>
+CSZ_DEVICE bool csz_round_logarithms(uint4 *parked, R &r, const Z &z, V (&next)[8], const V *p, const V *q,
+                                     uint64_t slice, bool quads) {
+    enum { PAIRS = sizeof(V) / 4 };
+    bool is_fill = false;
+#pragma unroll 1
+    for (int turn = 0; turn < 4; turn++) {
+        V now[8];
+#pragma unroll
+        for (int k = 0; k < 8; k++) now[k] = next[k];
+        if (turn < 3) csz_load_slices<V>(next, p, q, quads);
+        p = csz_bytes_after(p, slice);
+        q = csz_bytes_after(q, slice);
+        uint32_t *word = (uint32_t *)(parked + turn * CSZ_TILE_THREADS);
+#pragma unroll 1
+        for (int i = 0; i < 4; i += PAIRS) {
+#pragma unroll
+            for (int k = 0; k < PAIRS; k++) {
+                is_fill |= z.has_fill && (csz_value<V>::to_bits(now[k]) == z.fill ||
+                                          csz_value<V>::to_bits(now[k + 4]) == z.fill);
+                *word++ = r.pair(now[k], now[k + 4]);
+            }
+#pragma unroll
+            for (int k = 0; k < 4 - PAIRS; k++) {
+                now[k] = now[k + PAIRS];
+                now[k + 4] = now[k + 4 + PAIRS];
+            }
+        }
+    }
+    return is_fill;
+}
+
 /* A unit of a tile that lies in the field.  PLAIN: there is no fill value, nor floor. */
 template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS, typename Z>
 CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
@@ -446,7 +482,7 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     const V *p1 = csz_bytes_after(p, slice), *q1 = csz_bytes_after(q, slice);
     V even[8], odd[8];
     csz_load_slices<V>(even, p, q, quads);
-    csz_load_slices<V>(odd, p1, q1, quads);
+    if (!csz_is_pointwise<Z>::value) csz_load_slices<V>(odd, p1, q1, quads);
     const V *p2 = csz_bytes_after(p1, slice), *q2 = csz_bytes_after(q1, slice);
     const V *p3 = csz_bytes_after(p2, slice), *q3 = csz_bytes_after(q2, slice);
     csz_rounded u;
@@ -466,19 +502,8 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
         *parked = make_uint4(word[0], word[1], word[2], word[3]);
         parked += CSZ_TILE_THREADS;
     };
-    if constexpr (csz_is_pointwise<Z>::value) { /* whose rounding takes so many instructions that it stands
-                                                   once */
-#pragma unroll 1
-        for (int turn = 0; turn < 4; turn++) {
-            V now[8];
-#pragma unroll
-            for (int k = 0; k < 8; k++) {
-                now[k] = even[k];
-                even[k] = odd[k];
-            }
-            if (turn < 2) csz_load_slices<V>(odd, turn ? p3 : p2, turn ? q3 : q2, quads);
-            round(now);
-        }
+    if constexpr (csz_is_pointwise<Z>::value) {
+        u.doubtful = csz_round_logarithms(parked, r, z, even, p1, q1, slice, quads);
     } else {
         /*
          * Parking the words allows a loop that the instruction cache holds. Values of the second turn are
