@@ -112,42 +112,44 @@ CSZ_FN int csz_pointwise_exponent_holds(int exponent, int is_f64) {
  * log_bound: of the field's logarithms; own_bound: the same, or a coarser lattice's, which is smaller.  All
  * lattices of a frame have the same logarithms, as each predicts the next finer one.  The floor's part is
  * there only where a frame's exponent lets it begin within two octaves.  There a unit is worth floor /
- * log_bound, and a little less, as logarithms are rounded to units.
+ * log_bound, and a little less, as logarithms are rounded to units, and that of 2^exponent up to a multiple
+ * of UNIT: of f64 a 32nd of an octave, of which parts of powers then are multiples, too.
  */
-#define CSZ_POINTWISE_MAKE(NAME, FLOAT, UINT, NBITS, MOST)                                                  \
-    CSZ_FN csz_pointwise_##NAME csz_pointwise_make_##NAME(double log_bound, double own_bound, int exponent, \
-                                                          double bound, double floor, int has_fill,         \
-                                                          uint64_t fill) {                                  \
-        csz_pointwise_##NAME z;                                                                             \
-        const double one = (double)((UINT)1 << NBITS), most_floor = floor > MOST ? MOST : floor,            \
-                     octave = most_floor / (log_bound + 4.0 / one); /* value of one octave */               \
-        const FLOAT e = (FLOAT)bound;                                                                       \
-        z.step = (UINT)(2.0 * own_bound * one);                                                             \
-        z.inverse = z.step ? (FLOAT)1 / (FLOAT)z.step : 0;                                                  \
-        z.exponent = exponent;                                                                              \
-        z.offset = (UINT)1 << NBITS;                                                                        \
-        z.linear = z.offset >> 1;                                                                           \
-        z.first = (UINT)(exponent + (sizeof(FLOAT) == 8 ? 1023 : 127)) << (sizeof(FLOAT) == 8 ? 52 : 23);   \
-        z.low_sign = 0;                                                                                     \
-        z.slope = z.unslope = 0;                                                                            \
-        if (log_bound > 0 &&                                                                                \
-            csz_pointwise_floor_exponent(bound, floor, sizeof(FLOAT) == 8) != CSZ_NO_EXPONENT &&            \
-            csz_pointwise_power(exponent) < 2.0 * octave) {                                                 \
-            z.offset = z.linear = (UINT)(csz_pointwise_power(exponent) / octave * one);                     \
-            if (!z.linear) z.offset = z.linear = 1;                                                         \
-            z.slope = (FLOAT)(octave / one);                                                                \
-            z.unslope = (FLOAT)1 / z.slope;                                                                 \
-            z.low_sign = (UINT)1 << (sizeof(UINT) * 8 - 1);                                                 \
-        }                                                                                                   \
-        z.bound = e > 0 ? csz_##NAME##_bits(csz_bits_##NAME(e) - 4) : 0;                                    \
-        z.floor = (FLOAT)most_floor;                                                                        \
-        if ((double)z.floor > floor) z.floor = csz_##NAME##_bits(csz_bits_##NAME(z.floor) - 1);             \
-        z.has_fill = has_fill;                                                                              \
-        z.fill = (UINT)fill;                                                                                \
-        return z;                                                                                           \
+#define CSZ_POINTWISE_MAKE(NAME, FLOAT, UINT, NBITS, UNIT, MOST)                                             \
+    CSZ_FN csz_pointwise_##NAME csz_pointwise_make_##NAME(double log_bound, double own_bound, int exponent,  \
+                                                          double bound, double floor, int has_fill,          \
+                                                          uint64_t fill) {                                   \
+        csz_pointwise_##NAME z;                                                                              \
+        const double one = (double)((UINT)1 << NBITS), most_floor = floor > MOST ? MOST : floor,             \
+                     octave = most_floor / (log_bound + 4.0 / one); /* value of one octave */                \
+        const FLOAT e = (FLOAT)bound;                                                                        \
+        z.step = (UINT)(2.0 * own_bound * one);                                                              \
+        z.inverse = z.step ? (FLOAT)1 / (FLOAT)z.step : 0;                                                   \
+        z.exponent = exponent;                                                                               \
+        z.offset = (UINT)1 << NBITS;                                                                         \
+        z.linear = z.offset >> 1;                                                                            \
+        z.first = (UINT)(exponent + (sizeof(FLOAT) == 8 ? 1023 : 127)) << (sizeof(FLOAT) == 8 ? 52 : 23);    \
+        z.low_sign = 0;                                                                                      \
+        z.slope = z.unslope = 0;                                                                             \
+        if (log_bound > 0 &&                                                                                 \
+            csz_pointwise_floor_exponent(bound, floor, sizeof(FLOAT) == 8) != CSZ_NO_EXPONENT &&             \
+            csz_pointwise_power(exponent) < 2.0 * octave) {                                                  \
+            z.offset =                                                                                       \
+                (UINT)(csz_pointwise_power(exponent) / octave * one) / (UINT)UNIT * (UINT)UNIT + (UINT)UNIT; \
+            z.linear = z.offset;                                                                             \
+            z.slope = (FLOAT)(csz_pointwise_power(exponent) / (double)z.offset);                             \
+            z.unslope = (FLOAT)1 / z.slope;                                                                  \
+            z.low_sign = (UINT)1 << (sizeof(UINT) * 8 - 1);                                                  \
+        }                                                                                                    \
+        z.bound = e > 0 ? csz_##NAME##_bits(csz_bits_##NAME(e) - 4) : 0;                                     \
+        z.floor = (FLOAT)most_floor;                                                                         \
+        if ((double)z.floor > floor) z.floor = csz_##NAME##_bits(csz_bits_##NAME(z.floor) - 1);              \
+        z.has_fill = has_fill;                                                                               \
+        z.fill = (UINT)fill;                                                                                 \
+        return z;                                                                                            \
     }
-CSZ_POINTWISE_MAKE(f32, float, uint32_t, CSZ_LOG_NBITS_F32, 0x1p125)
-CSZ_POINTWISE_MAKE(f64, double, uint64_t, CSZ_LOG_NBITS_F64, 0x1p1021)
+CSZ_POINTWISE_MAKE(f32, float, uint32_t, CSZ_LOG_NBITS_F32, 1, 0x1p125)
+CSZ_POINTWISE_MAKE(f64, double, uint64_t, CSZ_LOG_NBITS_F64, 0x800000000, 0x1p1021)
 #undef CSZ_POINTWISE_MAKE
 
 /* ---- logarithm and power ---- */

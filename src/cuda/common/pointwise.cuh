@@ -6,15 +6,26 @@
 #ifndef CSZ_CUDA_POINTWISE_CUH
 #define CSZ_CUDA_POINTWISE_CUH
 
+#include "cuda/common/memory.cuh"
 #include "cuda/common/value.cuh"
+#include "cuda/common/warp.cuh"
 
 /* ---- powers ---- */
 
+/* The bits of a magnitude, whose first may be anything, with another's sign. */
+CSZ_DEVICE uint32_t csz_with_sign(uint32_t size, uint32_t of) {
+#if defined(__CUDA_ARCH__)
+    uint32_t both; /* the compiler makes two instructions of it */
+    asm("lop3.b32 %0, %1, 0x7FFFFFFF, %2, 0xE2;" : "=r"(both) : "r"(size), "r"(of));
+    return both;
+#else
+    return (size & 0x7FFFFFFFu) | (of & 0x80000000u);
+#endif
+}
+
 /*
- * The value of a logarithm.  value: as without a floor, 0 below `linear`; with one, low gives those there.
- * with_sign: of a magnitude, with the sign of some bits; keep: all bits, or none where the value is 0, since
- * the compiler makes a choice a branch around the power.  TOGETHER: all lanes call it; they have a table from
- * each other, which takes less time than memory where few warps wait for it.
+ * The value of a logarithm: with_sign of its magnitude and the sign of some bits where it is not low; low
+ * where it is, 0 without a floor.
  */
 template <typename V> struct csz_powers;
 
@@ -23,84 +34,94 @@ template <> struct csz_powers<float> {
     uint32_t raise; /* makes the upper ten bits of a logarithm the power's exponent */
     uint32_t linear, low_sign;
     float slope;
-    uint32_t magic; /* opaque: a register, of which logical instructions take three */
+    uint32_t magic; /* opaque, so that masks and it are one instruction */
 
     csz_powers() = default;
     __device__ __forceinline__ explicit csz_powers(const csz_pointwise_f32 &of)
         : raise(0x200000u - of.offset + ((uint32_t)of.exponent << CSZ_LOG_NBITS_F32)), linear(of.linear),
-          low_sign(of.low_sign), slope(of.slope), magic((uint32_t)csz_opaque((int)CSZ_MAGIC_F32_BITS)) {}
+          low_sign(of.low_sign), slope(of.slope), magic(CSZ_MAGIC_F32_BITS | (of.low_sign & 1)) {}
 
     /*
-     * The bits of the value of a magnitude from `linear` up, but for their sign bit.  A magic number and the
-     * fraction's units are a float, which an exact multiplication and addition make a fraction.
+     * A magic number and the fraction's units are a float, which an exact multiplication and addition make a
+     * fraction.
      */
-    __device__ __forceinline__ uint32_t above(uint32_t size) const {
+    template <typename Table>
+    __device__ __forceinline__ float with_sign(uint32_t size, uint32_t of, const Table &) const {
         const uint32_t raised = size + raise, units = raised & 0x3FFFFFu;
         const float f = fmaf(csz_f32_bits(magic | units), 0x1p-22f, -(CSZ_MAGIC_F32 + 0x1p21f) * 0x1p-22f);
-        return csz_bits_f32(csz_power_f32(f, 0)) + 2 * (uint32_t)csz_opaque((int)(raised & 0xFFC00000u));
-    }
-    template <bool TOGETHER>
-    __device__ __forceinline__ float with_sign(uint32_t size, uint32_t of, uint32_t keep) const {
-        return csz_f32_bits(((above(size) & 0x7FFFFFFFu) | (of & 0x80000000u)) & keep);
+        const uint32_t bits =
+            csz_bits_f32(csz_power_f32(f, 0)) + 2 * (uint32_t)csz_opaque((int)(raised & 0xFFC00000u));
+        return csz_f32_bits(csz_with_sign(bits, of));
     }
     static __device__ __forceinline__ uint32_t size_of(uint32_t log) {
         return (int32_t)log < 0 ? 0 - log : log;
     }
     __device__ __forceinline__ bool is_low(uint32_t log) const { return size_of(log) < linear; }
-    template <bool TOGETHER> __device__ __forceinline__ float value(uint32_t log) const {
-        return with_sign<TOGETHER>(size_of(log), log, is_low(log) ? 0u : ~0u);
-    }
     __device__ __forceinline__ float low(uint32_t log) const { /* magnitudes are below 2^23 */
         return csz_f32_bits(csz_bits_f32((csz_f32_bits(0x4B000000u | size_of(log)) - 0x1p23f) * slope) |
                             (log & low_sign));
     }
+    static __device__ __forceinline__ uint32_t sign_of(uint32_t log) { return log; }
 };
 
 /*
  * f64: logarithms are whole numbers of steps, as numbers; up to 2^51 units, so many octaves are exact.
- * Octaves and 32nds of them are in the low bits of a sum with a magic number.  A quarter of a unit makes
- * halves round up.
+ * Octaves and 32nds of them are the low bits of a sum with a magic number, to which the offset and the
+ * exponent are added, multiples of a 32nd.  Halves have to round up: the step that is rounded is the next
+ * number above, which adds less than a unit, and something to a half.
  */
 template <> struct csz_powers<double> {
     typedef double logarithm;
-    double step, offset, raised; /* in octaves; raised: a quarter of a unit less offset */
-    double least;                /* `linear` less offset */
-    double slope;                /* of an octave */
-    double of_lane;              /* each lane has one of the table's powers */
-    uint32_t exponent, low_sign; /* in the upper word */
+    double step, step_above, magic; /* in octaves */
+    double least;                   /* in steps: what is below is low */
+    double slope;                   /* of an octave */
+    uint32_t low_sign;              /* in the upper word */
 
     csz_powers() = default;
     __device__ __forceinline__ explicit csz_powers(const csz_pointwise_f64 &of)
-        : step((double)of.step * 0x1p-40), offset((double)of.offset * 0x1p-40), raised(0x1p-42 - offset),
-          least(((double)of.linear - (double)of.offset) * 0x1p-40), slope(of.slope * 0x1p40),
-          of_lane(csz_power_of_part_f64(csz_thread() & 31)), exponent((uint32_t)of.exponent << 20),
+        : step((double)of.step * 0x1p-40), step_above(csz_f64_bits(csz_bits_f64(step) + 1)),
+          magic(CSZ_MAGIC_F64 * 0x1p-5 + ((double)of.exponent - (double)of.offset * 0x1p-40)),
+          least(of.step ? ((double)of.linear - 0.5) * of.inverse : CSZ_MAGIC_F64), slope(of.slope * 0x1p40),
           low_sign((uint32_t)(of.low_sign >> 32)) {}
 
     /* 1 if logarithms of up to so many steps are exact. */
     static __device__ __forceinline__ bool holds(double nsteps, uint64_t step) {
         return nsteps * (double)step < 0x1p51;
     }
-    template <bool TOGETHER>
-    __device__ __forceinline__ double with_sign(double nsteps, uint64_t of, uint32_t keep) const {
-        const double magic = CSZ_MAGIC_F64 * 0x1p-5, octaves = fma(nsteps, step, -offset),
-                     whole = fma(nsteps, step, raised) + magic;
+    /* table: the power of a number's last five bits, in 32nds of an octave. */
+    template <typename Table>
+    __device__ __forceinline__ double with_sign(double nsteps, uint64_t of, const Table &table) const {
+        const double whole = fma(nsteps, step_above, magic), f = fma(nsteps, step, -(whole - magic));
         const uint32_t parts = (uint32_t)csz_bits_f64(whole);
-        const double of_part =
-            TOGETHER ? __shfl_sync(CSZ_ALL, of_lane, (int)(parts & 31)) : csz_power_of_part_f64(parts & 31);
-        const uint64_t p = csz_bits_f64(csz_power_of_rest_f64(octaves - (whole - magic)) * of_part);
-        const uint32_t high = (uint32_t)(p >> 32) + ((parts & ~31u) << 15) + exponent,
-                       sign = (uint32_t)(of >> 32) & 0x80000000u;
-        return __hiloint2double((int)(((high & 0x7FFFFFFFu) | sign) & keep), (int)((uint32_t)p & keep));
+        const uint64_t bits = csz_bits_f64(csz_power_of_rest_f64(f) * table(parts));
+        const uint32_t high = (uint32_t)(bits >> 32) + 0x8000u * (uint32_t)csz_opaque((int)(parts & ~31u));
+        return __hiloint2double((int)csz_with_sign(high, (uint32_t)(of >> 32)), (int)bits);
     }
-    __device__ __forceinline__ bool is_low(double nsteps) const {
-        return fma(fabs(nsteps), step, -offset) < least;
-    }
-    template <bool TOGETHER> __device__ __forceinline__ double value(double nsteps) const {
-        return with_sign<TOGETHER>(fabs(nsteps), csz_bits_f64(nsteps), is_low(nsteps) ? 0u : ~0u);
-    }
+    __device__ __forceinline__ bool is_low(double nsteps) const { return fabs(nsteps) < least; }
     __device__ __forceinline__ double low(double nsteps) const {
         const uint64_t bits = csz_bits_f64(fabs(nsteps) * step * slope);
         return csz_f64_bits(bits | (csz_bits_f64(nsteps) & (uint64_t)low_sign << 32));
+    }
+    static __device__ __forceinline__ double size_of(double nsteps) { return fabs(nsteps); }
+    static __device__ __forceinline__ uint64_t sign_of(double nsteps) { return csz_bits_f64(nsteps); }
+};
+
+/* Tables for with_sign: in memory; in shared memory; from a lane each, for which all lanes have to call it.
+ */
+struct csz_power_in_memory {
+    __device__ __forceinline__ double operator()(uint32_t parts) const {
+        return csz_power_of_part_f64(parts & 31);
+    }
+};
+struct csz_power_in_shared {
+    const double *powers;
+    __device__ __forceinline__ double operator()(uint32_t parts) const { return powers[parts & 31]; }
+};
+struct csz_power_of_lanes {
+    double of_lane;
+    __device__ __forceinline__ csz_power_of_lanes() : of_lane(csz_power_of_part_f64(csz_thread() & 31)) {}
+    __device__ __forceinline__ double operator()(uint32_t parts) const {
+        return __shfl_sync(CSZ_ALL, of_lane, (int)parts); /* modulo 32 */
     }
 };
 
@@ -182,23 +203,24 @@ template <> struct csz_logarithms<float> {
 /* From the upper 23 bits of the mantissa.  Only up to 2^500 above 2^exponent, where 32 bits hold it. */
 template <> struct csz_logarithms<double> {
     uint32_t first, offset, span; /* of upper words */
+    uint32_t one;                 /* the bits of 1.0f, opaque as csz_powers' magic is */
     csz_steps steps_of;
 
     __device__ __forceinline__ explicit csz_logarithms(const csz_pointwise_f64 &z)
         : first((uint32_t)(z.first >> 32)),
           offset((uint32_t)(z.offset >> (CSZ_LOG_NBITS_F64 - CSZ_LOG_NBITS_F32)) -
                  ((uint32_t)(1023 + z.exponent) << CSZ_LOG_NBITS_F32) - CSZ_MAGIC_F32_BITS),
-          span(min(0x7FE00000u - first, 500u << 20)), steps_of((double)z.step * 0x1p-18, z.inverse * 0x1p18) {
-    }
+          span(min(0x7FE00000u - first, 500u << 20)), one(0x3F800000u | (uint32_t)(z.low_sign & 1)),
+          steps_of((double)z.step * 0x1p-18, z.inverse * 0x1p18) {}
 
     __device__ __forceinline__ uint32_t quick(uint64_t value, bool *is_near) const {
         const uint32_t high = (uint32_t)(value >> 32) & 0x7FFFFFFFu,
                        mantissa = (uint32_t)(value >> 29) & 0x7FFFFFu,
-                       units = csz_quick_log(csz_f32_bits(0x3F800000u | mantissa)),
+                       units = csz_quick_log(csz_f32_bits(one | mantissa)),
                        steps = steps_of.of(4 * (high & 0x7FF00000u) + units + offset, is_near);
         const bool is_in = high - first < span;
         *is_near &= is_in;
-        return is_in ? steps : value ? (uint32_t)CSZ_NO_STEPS : 0;
+        return is_in ? steps : (uint32_t)value | (uint32_t)(value >> 32) ? (uint32_t)CSZ_NO_STEPS : 0;
     }
     __device__ __forceinline__ double of(uint32_t steps) const {
         return __hiloint2double(0x43300000, (int)steps) - 0x1p52;

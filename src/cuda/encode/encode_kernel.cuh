@@ -147,6 +147,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, encode_blocks<Predict
         csz_previous_wait();
         if (csz_skips_all(job.work)) return;
     }
+    Predictor::begin(sh.predict);
     block_begin<V>(sh, job);
     for (;;) {
         if (csz_agreed(claim_of(sh).index >= job.work.nfields * job.work.ntiles)) break;

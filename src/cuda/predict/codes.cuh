@@ -6,12 +6,12 @@
  * depend on the predictor.
  *
  * A predictor is a class that the encode and histogram kernels take as a template parameter;
- * csz_lorenzo_predictor is the only one, as pyramids have
- * kernels of their own. Its members:
+ * csz_lorenzo_predictor is the only one, as pyramids have kernels of their own. Its members:
  *
  *     value, rank     type of the values, rank of the field
  *     any_rows        the same for rows of any alignment; its slow path is the one that is compiled
  *     quantizer       of absolute bounds, or of pointwise ones
+ *     begin           called before a block's first tile; a barrier follows
  *     predict         values to words in registers; calls the functor slow_path for a tile that needs it
  *     codes           words to codes in registers, and their statistics
  *     codes_park      the same, into the exchange

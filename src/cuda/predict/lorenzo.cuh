@@ -80,7 +80,8 @@ CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_s
                                         csz_quantizer_of<Z>(job, c), job.geometry.n[2],
                                         job.geometry.n[1] * job.geometry.n[2], c);
         } else if (csz_is_plain<Z>(job, claim())) {
-            u = csz_round_whole<V, RANK, true, HASH, ROWS, Z>(exchange, csz_reference_of(sh), job, claim());
+            u = csz_round_whole<V, RANK, true, HASH, ROWS, Z>(exchange, csz_reference_of(sh), sh.powers, job,
+                                                              claim());
         } else {
             u = csz_round_filled<V, RANK, HASH, Z>(exchange, csz_reference_of(sh), job, claim());
         }
@@ -169,6 +170,10 @@ struct csz_lorenzo_predictor {
     typedef csz_lorenzo_predictor<V, RANK, HASH, CSZ_ROWS_ASKED, Z> any_rows; /* the same slow path */
     enum { rank = RANK };
 
+    static __device__ __forceinline__ void begin(csz_predict_shared<V> &sh) {
+        if (sizeof(V) == 8 && HASH && csz_is_pointwise<Z>::value && csz_thread() < 32)
+            sh.powers[csz_thread()] = csz_power_of_part_f64(csz_thread());
+    }
     template <typename Claim, typename SlowPath>
     static __device__ __forceinline__ csz_predicted<V> predict(uint32_t (&w)[16], csz_predict_shared<V> &sh,
                                                                const csz_job<V> &job, const Claim &claim,

@@ -55,8 +55,8 @@ template <int HIGH> CSZ_DEVICE double sum_scale(uint32_t word, double magic, dou
 
 /*
  * How sums become values: S below.  common: what all tiles of a job have in common; values are of(word), or
- * where all lanes call it together(word), and with_floor of that if there is one.  With an absolute bound
- * that is a multiplication.
+ * where all lanes call it together(word), in which case *is_low is set if mend_low of that is the value.
+ * With an absolute bound that is a multiplication.
  */
 template <typename V> struct linear_scale {
     typedef V value;
@@ -75,9 +75,10 @@ template <typename V> struct linear_scale {
     template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
         return sum_scale<HIGH>(word, magic, step);
     }
-    template <int HIGH> __device__ __forceinline__ V together(uint32_t word) const { return of<HIGH>(word); }
-    static __device__ __forceinline__ bool has_floor() { return false; }
-    template <int HIGH> __device__ __forceinline__ V with_floor(uint32_t, V value) const { return value; }
+    template <int HIGH> __device__ __forceinline__ V together(uint32_t word, bool *) const {
+        return of<HIGH>(word);
+    }
+    template <int HIGH> __device__ __forceinline__ V mend_low(uint32_t, V value) const { return value; }
 };
 
 /* With a pointwise bound, a power (common/pointwise.cuh). */
@@ -96,6 +97,10 @@ CSZ_DEVICE double log_of(uint32_t half, double first, uint64_t) {
     return __hiloint2double(0x43300000, (int)half) - first;
 }
 
+struct no_table {};
+template <typename V> struct power_table { typedef no_table type; };
+template <> struct power_table<double> { typedef csz_power_of_lanes type; };
+
 template <typename V> struct log_scale {
     typedef V value;
     typedef typename csz_value<V>::quantum quantum;
@@ -104,18 +109,20 @@ template <typename V> struct log_scale {
     csz_powers<V> powers;
     typename csz_powers<V>::logarithm first;
     bits step;
+    typename power_table<V>::type table;
 
     template <typename J> static __device__ __forceinline__ bool accepts(quantum base, const J *job) {
         return log_accepts(base, common_of(job));
     }
     static __device__ __forceinline__ log_scale make(quantum base, const common &z) {
-        return {csz_powers<V>(z), log_first(base, z), z.step};
+        return {csz_powers<V>(z), log_first(base, z), z.step, typename power_table<V>::type()};
     }
     /* The members that restoring needs; the kernel before this one has written them. */
     template <typename J> static __device__ __forceinline__ common common_of(const J *job) {
         const common *from = (const common *)job->pointwise;
         common z = nothing();
         z.step = __ldcg(&from->step);
+        z.inverse = __ldcg(&from->inverse);
         z.offset = __ldcg(&from->offset);
         z.linear = __ldcg(&from->linear);
         z.slope = __ldcg(&from->slope);
@@ -128,18 +135,23 @@ template <typename V> struct log_scale {
         return z;
     }
     template <int HIGH> __device__ __forceinline__ V of(uint32_t word) const {
-        return with_floor<HIGH>(word, powers.template value<false>(logarithm<HIGH>(word)));
+        return mend_low<HIGH>(word, above<HIGH>(word, csz_power_in_memory()));
     }
-    template <int HIGH> __device__ __forceinline__ V together(uint32_t word) const {
-        return powers.template value<true>(logarithm<HIGH>(word));
+    template <int HIGH> __device__ __forceinline__ V together(uint32_t word, bool *is_low) const {
+        *is_low |= powers.is_low(logarithm<HIGH>(word));
+        return above<HIGH>(word, table);
     }
-    __device__ __forceinline__ bool has_floor() const { return csz_agreed(powers.slope != 0); }
-    template <int HIGH> __device__ __forceinline__ V with_floor(uint32_t word, V value) const {
+    template <int HIGH> __device__ __forceinline__ V mend_low(uint32_t word, V value) const {
         const auto log = logarithm<HIGH>(word);
-        return powers.slope != 0 && powers.is_low(log) ? powers.low(log) : value;
+        return powers.is_low(log) ? powers.low(log) : value;
     }
 
   private:
+    template <int HIGH, typename Table>
+    __device__ __forceinline__ V above(uint32_t word, const Table &powers_of_parts) const {
+        const auto log = logarithm<HIGH>(word);
+        return powers.with_sign(powers.size_of(log), powers.sign_of(log), powers_of_parts);
+    }
     template <int HIGH>
     __device__ __forceinline__ typename csz_powers<V>::logarithm logarithm(uint32_t word) const {
         return log_of(HIGH ? word >> 16 : word & 0xFFFFu, first, step);
@@ -338,16 +350,17 @@ template <typename V, int RANK, typename S> struct lorenzo_units {
 
     /* Values of slices i and i + 4.  All lanes call it. */
     __device__ __forceinline__ void slices(int i, V *low, V *high) const {
+        bool is_low = false;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            low[k] = tile.scale.template together<0>(w[i][k]);
-            high[k] = tile.scale.template together<1>(w[i][k]);
+            low[k] = tile.scale.template together<0>(w[i][k], &is_low);
+            high[k] = tile.scale.template together<1>(w[i][k], &is_low);
         }
-        if (!tile.scale.has_floor()) return;
+        if (!csz_agreed(is_low)) return;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            low[k] = tile.scale.template with_floor<0>(w[i][k], low[k]);
-            high[k] = tile.scale.template with_floor<1>(w[i][k], high[k]);
+            low[k] = tile.scale.template mend_low<0>(w[i][k], low[k]);
+            high[k] = tile.scale.template mend_low<1>(w[i][k], high[k]);
         }
     }
 

@@ -203,7 +203,7 @@ template <typename V> struct csz_rounding {
 
     __device__ __forceinline__ csz_rounding(const typename csz_value<V>::quantizer &z,
                                             const typename csz_value<V>::quantizer *,
-                                            typename csz_value<V>::quantum middle, int bias)
+                                            typename csz_value<V>::quantum middle, int bias, const double *)
         : step(z.step), inverse(z.inverse), magic(csz_magic(z.step, middle, bias)), worst(0), outside(0),
           outside_high(0), h0(0), h1(0), sign(0) {}
 
@@ -247,40 +247,44 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
     uint32_t near; /* bit b ^ 15: code b */
     bool holds;
     uint32_t h0, h1;
+    csz_power_in_shared table;
 
     /* Quanta of the plain form have 32 bits. */
     __device__ __forceinline__ csz_log_rounding(const typename value::pointwise &of,
                                                 const typename value::pointwise *,
-                                                typename value::quantum middle, int bias)
+                                                typename value::quantum middle, int bias, const double *parts)
         : z(of), logarithms(of), powers(of), apart((bits)bias - (bits)middle), outside(0), near(0),
-          holds(!PLAIN || (middle > -(1 << 30) && middle < 1 << 30)), h0(0), h1(0) {}
+          holds(!PLAIN || (middle > -(1 << 30) && middle < 1 << 30)), h0(0), h1(0), table({parts}) {}
 
-    /* The quantum of a value as a half; *restored. */
-    __device__ __forceinline__ uint32_t half(V v, V *restored, bool *is_near) {
+    /* The quantum of a value as a half; *folded: what it restores, for the hash. */
+    __device__ __forceinline__ uint32_t half(V v, uint32_t *folded, bool *is_near) {
         const bits all = value::to_bits(v);
         if (PLAIN) {
             const uint32_t steps = logarithms.quick(all, is_near),
                            negative = (uint32_t)((int32_t)(all >> (8 * sizeof(V) - 32)) >> 31),
                            offset = (steps ^ negative) - negative + (uint32_t)apart;
-            *restored = powers.template with_sign<false>(logarithms.of(steps), all, steps ? ~0u : 0u);
+            const V restored = powers.with_sign(logarithms.of(steps), all, table);
+            *folded = steps ? value::fold(value::to_bits(restored)) : 0; /* 0 restores 0 */
             outside |= offset;
             return offset;
         }
         typename value::quantum q;
-        holds &= value::candidate(v, z, &q, restored);
-        if (z.has_fill) holds &= value::to_bits(*restored) != z.fill;
+        V restored;
+        holds &= value::candidate(v, z, &q, &restored);
+        if (z.has_fill) holds &= value::to_bits(restored) != z.fill;
+        *folded = value::fold(value::to_bits(restored));
         const bits offset = (bits)q + apart;
         outside |= offset;
         return (uint32_t)offset;
     }
 
     __device__ __forceinline__ uint32_t pair(V low, V high, uint32_t lows = ~0u, uint32_t highs = ~0u) {
-        V r0, r1;
+        uint32_t f0, f1;
         bool near0 = false, near1 = false;
-        const uint32_t low0 = half(low, &r0, &near0), low1 = half(high, &r1, &near1);
+        const uint32_t low0 = half(low, &f0, &near0), low1 = half(high, &f1, &near1);
         if (PLAIN) near = 2 * near | (near0 ? 1u : 0) | (near1 ? 0x10000u : 0);
-        h0 = h0 * CSZ_VALUE_K + (lows & value::fold(value::to_bits(r0)));
-        h1 = h1 * CSZ_VALUE_K + (highs & value::fold(value::to_bits(r1)));
+        h0 = h0 * CSZ_VALUE_K + (lows & f0);
+        h1 = h1 * CSZ_VALUE_K + (highs & f1);
         return __byte_perm(low0, low1, 0x5410);
     }
 
@@ -390,7 +394,8 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
     V v[8], next[8];
     unit.load(next, 0);
     typename csz_rounding_by<V, Z, false>::type r(
-        z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
+        z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias,
+        NULL);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
@@ -463,8 +468,8 @@ CSZ_DEVICE bool csz_round_logarithms(uint4 *parked, R &r, const Z &z, V (&next)[
 
 /* A unit of a tile that lies in the field.  PLAIN: there is no fill value, nor floor. */
 template <typename V, int RANK, bool PLAIN, bool HASH, int ROWS, typename Z>
-CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
-                                       const csz_claim &c) {
+CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *reference, const double *powers,
+                                       const csz_job<V> &job, const csz_claim &c) {
     typedef csz_value<V> value;
     const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const uint32_t t = csz_thread();
@@ -489,7 +494,8 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     u.doubtful = false;
     const Z *quantizer = csz_quantizer_of<Z>(job, c);
     typename csz_rounding_by<V, Z, PLAIN>::type r(
-        z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias);
+        z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias,
+        powers);
     uint4 *parked = (uint4 *)exchange + t;
     const auto round = [&](const V(&v)[8]) {
         uint32_t word[4];
@@ -539,7 +545,7 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
 template <typename V, int RANK, bool HASH, typename Z>
 CSZ_COLD csz_rounded csz_round_filled(uint32_t *exchange, csz_reference<V> *reference, const csz_job<V> &job,
                                       const csz_claim &c) {
-    return csz_round_whole<V, RANK, false, HASH, CSZ_ROWS_ASKED, Z>(exchange, reference, job, c);
+    return csz_round_whole<V, RANK, false, HASH, CSZ_ROWS_ASKED, Z>(exchange, reference, NULL, job, c);
 }
 
 #endif

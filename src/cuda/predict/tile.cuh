@@ -136,7 +136,8 @@ template <typename V> struct csz_predict_shared {
      * units with any << 13 | fours << 20. x also: whether the warp has exceptions << CSZ_SPECIAL_AT.
      */
     uint4 stats[CSZ_TILE_WARPS];
-    uint4 lanes; /* pairs and fours of each warp, where the modes are general */
+    uint4 lanes;                           /* pairs and fours of each warp, where the modes are general */
+    double powers[sizeof(V) / 8 * 32 + 1]; /* see csz_power_in_shared; f64 with a pointwise bound */
 };
 
 template <typename V> CSZ_DEVICE uint32_t *csz_exchange(csz_predict_shared<V> &sh) {

@@ -34,8 +34,9 @@ class Pointwise:
             octave = min(header.floor, 2.0**(1021 if self.is_f64 else 125)) / (header.bound + 4 / one)
             quotient, = struct.unpack("<Q", struct.pack("<d", header.floor / header.asked_bound))
             if (quotient >> 52) - 1023 >= (-960 if self.is_f64 else -100) and 2.0**self.k < 2 * octave:
-                self.C = self.theta = max(1, int(2.0**self.k / octave * one))
-                self.slope = self.R(octave / one)
+                unit = 1 << 35 if self.is_f64 else 1
+                self.C = self.theta = (int(2.0**self.k / octave * one) // unit + 1) * unit
+                self.slope = self.R(2.0**self.k / self.C)
         self.of_quantum = lru_cache(None)(self.of_quantum)  # tiles repeat them
 
     def bits(self, value):
