@@ -307,7 +307,7 @@ static int fail_same_output(const placed_item *a, const placed_item *b) {
 /* Two files with one output, or an output that is another one's input. */
 static int check_outputs(const cli_inputs *inputs) {
     if (inputs->n < 2) return CLI_DONE;
-    placed_item *placed = calloc((size_t)inputs->n, sizeof *placed), wanted;
+    placed_item *placed = calloc((size_t)inputs->n, sizeof *placed), wanted = {NULL};
     placed_item **sorted = malloc((size_t)inputs->n * sizeof *sorted);
     uint64_t n = 0;
     int status = sorted && placed ? CLI_DONE : cli_fail_memory("a list of files", inputs->n * sizeof *placed);

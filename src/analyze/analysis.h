@@ -133,7 +133,7 @@ uint32_t csz_analysis_books(csz_analysis_job *job, csz_code_tables *tables, csz_
 
 /* What the pyramid would take, and what auto would, once workflow[] is known: predictor[], nframes and
  * npyramids.  may_give_way, 0 before: some of these may turn out larger than Lorenzo. */
-csz_status csz_analysis_predict_pyramid(csz_analysis *analysis, int *may_give_way, csz_analysis_job *job,
+csz_status csz_analysis_predict_pyramid(csz_analysis *a, int *may_give_way, csz_analysis_job *analysis,
                                         csz_cpu_scratch *scratch, const void *data, const csz_header *header,
                                         int nthreads);
 

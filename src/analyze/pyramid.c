@@ -165,7 +165,7 @@ static int compare_tiles(const void *a, const void *b) {
 
 /* Of the compressor's sample n tiles, evenly spread in the order of their costs; the last is the largest. */
 static void pick_finest(coded_tile *to, uint32_t n, const sampled_frame *frame, int number) {
-    coded_tile all[CSZ_CHOICE_TILES_MAX];
+    coded_tile all[CSZ_CHOICE_TILES_MAX] = {{.frame = 0}};
     const uint32_t nsamples = frame->nsamples;
     for (uint32_t s = 0; s < nsamples; s++)
         all[s] = (coded_tile){.frame = number,

@@ -40,6 +40,7 @@ CSZ_FN void csz_pyramid_make(csz_pyramid *p, const uint64_t *n, const uint32_t *
     for (;; level++) {
         int fits = 1;
         for (int i = 0; i < 3; i++) {
+            /* cppcheck-suppress uninitvar ; the level before wrote it */
             p->n[level][i] = level ? (p->n[level - 1][i] + 1) / 2 : n[i];
             p->grid[level][i] = csz_tiles_along(p->n[level][i], log2_t[i]);
             fits &= p->grid[level][i] == 1;

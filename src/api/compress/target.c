@@ -173,7 +173,7 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
 
 csz_status csz_target_guess(csz_target *target, csz_context *context, const void *data,
                             const csz_field *field, const csz_options *options) {
-    csz_geometry g;
+    csz_geometry g = {.ntiles = 0};
     csz_options o;
     if (!target || !context || !options) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_copy(&o, sizeof o, options);
