@@ -115,8 +115,8 @@ typedef struct csz_field {
 
 /*
  * What `bound` bounds.  max and min are of the finite values that are not missing.  The last two are targets,
- * for csz_compress alone: it finds the tightest absolute bound whose archive reaches the target, or makes an
- * exact archive where that reaches it; see csz_target in csz_frames.h.
+ * for csz_compress alone: it finds an absolute bound whose archive reaches the target, or makes an exact
+ * archive where that reaches it; see csz_target in csz_frames.h.
  */
 typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */

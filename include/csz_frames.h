@@ -165,16 +165,17 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
 /* ---- The search for a size ------------------------------------------------------------------------- */
 
 /*
- * The search for the tightest absolute bound whose archive has at most nbytes_wanted bytes, and at most 3%
- * fewer.  An exact archive that is as small is tighter than any, and has bound 0; it is looked for where the
- * target is an eighth of the field or more, or no bound is left.  csz_compress does it for a field in memory
- * with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target tells what its last such call found, also where
- * that returned CSZ_ERROR_TARGET.
+ * The search for an absolute bound whose archive has at most nbytes_wanted bytes, and at most 3% fewer: the
+ * tightest, where sizes fall as bounds grow.  An exact archive that is as small is tighter than any, and has
+ * bound 0; it is looked for where the target is an eighth of the field or more, or no bound is left.
+ * csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target
+ * tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
  *
  * For fields in pieces: csz_target_begin, then for each bound of csz_target_next an archive with
  * CSZ_BOUND_ABS, or where it is 0 with CSZ_BOUND_EXACT, workflow auto and predictor Lorenzo, whose size
  * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Two to
- * six archives are usual.  The result depends on the sizes alone, so it is the same on every machine.
+ * six archives are usual, 32 the most once one reaches the target.  The result depends on the sizes alone, so
+ * it is the same on every machine.
  *
  * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that; it
  * may be left out.
@@ -185,9 +186,9 @@ typedef struct csz_target {
     uint64_t nbytes; /* of its archive */
     int ntrials;     /* archives made */
     int is_reached;  /* nbytes <= nbytes_wanted */
-    int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or the archive is exact */
+    int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or an exact one is as small */
     int is_done;
-    int has_low, has_high, nstalled; /* from here on: of the search */
+    int has_low, has_high, nstalled, nscans, is_scanning; /* from here on: of the search */
     int64_t low, high, least, most, next, least_step;
     uint64_t nelements, nbytes_low, nbytes_high;
     double slope;

@@ -318,6 +318,11 @@ static int fail_target(const compression *c) {
         return cli_fail("%s cannot be brought to %s: its values are all equal or missing, and its archive "
                         "still has %s, ratio %.2f; ask for a larger size or a smaller ratio",
                         c->source.stream.name, wanted, size, ratio);
+    if (c->target.bound == 0)
+        return cli_fail(
+            "%s cannot be brought to %s: no bound that the type resolves is as small as its range, and "
+            "an exact archive has %s, ratio %.2f; ask for a larger size or a smaller ratio",
+            c->source.stream.name, wanted, size, ratio);
     return cli_fail(
         "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
         "%s, ratio %.2f; ask for a larger size or a smaller ratio%s",
@@ -378,10 +383,9 @@ static void note_target(const compression *c, const csz_info *info) {
     if (!t->is_close && t->bound == 0)
         cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
                  ratio);
-    else if (!t->is_close)
-        cli_note("note: %s reaches ratio %.2f, as the size of its archives jumps there: with a bound 0.4%% "
-                 "tighter it is "
-                 "%.2f",
+    else if (!t->is_close && t->has_low)
+        cli_note("note: %s reaches ratio %.2f, as no bound that was tried comes closer: one a little "
+                 "tighter reaches %.2f",
                  name, ratio, (double)c->source.nbytes / (double)t->nbytes_low);
 }
 

@@ -376,7 +376,7 @@ static const option_row rows[] = {
     {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
      "the bound: largest error, or least PSNR in dB with -m psnr"},
     {CLI_COMPRESS, 0, "size", NULL, "10MB", apply_size,
-     "instead of -e: the tightest bound whose archive has at most this size, and at most 3% less"},
+     "instead of -e: a bound whose archive has at most this size, and nearly always at most 3% less"},
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
      "exit 1 if any |a - b| is larger; 0 means equal"},
     {CLI_COMPARE, 'm', "mode", NULL, "abs|pwr|exact", apply_mode,

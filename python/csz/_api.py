@@ -140,8 +140,8 @@ def compress(
     the array's value range; ``psnr``, at least this many dB; or ``pwr``, the same as a share of each value,
     below 1.  With ``pwr`` zeros and signs are kept, and ``floor`` is an absolute error that values may have
     all the same.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of
-    the archive.  Then the archive has the tightest absolute bound that reaches it, within 3% unless sizes
-    jump there, which takes the time of a few archives; :class:`TargetError` says that none does.  Or
+    the archive.  Then the archive has an absolute bound that reaches it, nearly always within 3%, which
+    takes the time of a few archives; :class:`TargetError` says that none does.  Or
     ``exact=True``: every value comes back bit for bit, with no choice of workflow and predictor.  NaN,
     infinities and -0.0 come back bit for bit.
 

@@ -209,6 +209,8 @@ class Target(c.Structure):
         ("has_low", c.c_int),
         ("has_high", c.c_int),
         ("nstalled", c.c_int),
+        ("nscans", c.c_int),
+        ("is_scanning", c.c_int),
         ("low", c.c_int64),
         ("high", c.c_int64),
         ("least", c.c_int64),

@@ -2,11 +2,12 @@
 /*
  * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always,
  * so the bound is found between one that is too tight and one that reaches the target, by interpolation.
- * Bounds are (256 + m) * 2^e with whole m and e, 0.4% apart at most: numbered in order, they make the search
- * one of integers, the same on every machine.  Below the tightest bound stands the exact archive, as bound 0:
- * it is the answer wherever it reaches the target, so targets that it may well reach begin with it.  The
- * analysis of a sample gives the first bound of a large field and how fast its size falls, so that one or two
- * archives are made where the sample is right.
+ * Where sizes jump past the target there, tighter bounds are looked through, as sizes may have passed it once
+ * more.  Bounds are (4096 + m) * 2^e with whole m and e, 0.025% apart at most: numbered in order, they make
+ * the search one of integers, the same on every machine.  Below the tightest bound stands the exact archive,
+ * as bound 0: it is the answer wherever it reaches the target, so targets that it may well reach begin with
+ * it.  The analysis of a sample gives the first bound of a large field and how fast its size falls, so that
+ * one or two archives are made where the sample is right.
  */
 #include <stdlib.h>
 
@@ -16,12 +17,16 @@
 #include "csz_analyze.h"
 
 enum {
-    OCTAVE = 256,              /* numbers of bounds for each doubling */
+    LOG2_OCTAVE = 12,
+    OCTAVE = 1 << LOG2_OCTAVE, /* numbers of bounds for each doubling */
     LEAST_F32 = -126 * OCTAVE, /* a tighter one keeps every bit, see core/quantum.h */
     LEAST_F64 = -1000 * OCTAVE,
-    LEAST_STEP = 16,     /* while one side is unknown */
-    MOST_OCTAVES = 16,   /* the same */
-    STALLED = 2,         /* proposals that halved nothing: sizes jump, and every other one is the middle */
+    LEAST_STEP = OCTAVE / 16, /* while one side is unknown */
+    MOST_OCTAVES = 16,        /* the same */
+    SCAN_STEP = OCTAVE / 24,  /* from one to the next of the tighter bounds that are looked through */
+    NSCANS = 8,
+    MOST_TRIALS = 32,    /* once the target is reached */
+    STALLED = 2,         /* proposals that halved nothing: sizes jump, and from then on the middle is tried */
     LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
     EXACT_RATIO = 8,     /* fields that compress so far without loss are rare */
     SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
@@ -33,16 +38,16 @@ static const double usual_slope = 0.8;
 static int64_t exact_number(const csz_target *t) { return t->least - 1; }
 
 static double bound_at(const csz_target *t, int64_t i) {
-    const int64_t e = i >> 8; /* floor, as all compilers shift */
+    const int64_t e = i >> LOG2_OCTAVE; /* floor, as all compilers shift */
     if (i == exact_number(t)) return 0;
-    return (double)(OCTAVE + (i - e * OCTAVE)) * csz_power_of_two((int)(e - 8));
+    return (double)(OCTAVE + (i - e * OCTAVE)) * csz_power_of_two((int)(e - LOG2_OCTAVE));
 }
 
 /* The largest number whose bound is not above x, a positive number. */
 static int64_t number_below(double x) {
     int exponent;
     const uint64_t mantissa = csz_f64_split(x, &exponent); /* 2^52 to 2^53 */
-    return (int64_t)(exponent + 52) * OCTAVE + (int64_t)(mantissa >> 44) - OCTAVE;
+    return (int64_t)(exponent + 52) * OCTAVE + (int64_t)(mantissa >> (52 - LOG2_OCTAVE)) - OCTAVE;
 }
 
 static int64_t clamp(int64_t i, int64_t low, int64_t high) { return i < low ? low : i > high ? high : i; }
@@ -71,9 +76,16 @@ static void propose(csz_target *t) {
     const double wanted = aim(t);
     const int is_exact_tried = t->has_low && t->low == exact_number(t),
               has_low = t->has_low && !is_exact_tried;
-    if (t->is_close || (t->has_high && t->high == exact_number(t)) ||
-        (t->has_low && t->has_high && t->high - t->low <= 1)) {
+    const int is_between = t->has_low && t->has_high && t->high - t->low <= 1;
+    if (t->is_close || (t->has_high && t->high == exact_number(t)) || t->most < t->least ||
+        (t->is_reached && t->ntrials >= MOST_TRIALS)) {
         t->is_done = 1;
+    } else if (is_between || t->is_scanning) {
+        if (!t->is_scanning) t->next = t->high;
+        t->is_scanning = t->nscans < NSCANS && t->next - SCAN_STEP > t->least;
+        t->is_done = !t->is_scanning;
+        t->next -= SCAN_STEP;
+        t->nscans++;
     } else if (is_exact_tried && !t->has_high) {
         t->next = first_number(t);
     } else if (has_low && t->has_high) {
@@ -112,16 +124,17 @@ csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t n
     if (range->has_values && !(range->min >= -largest && range->max <= largest && range->min <= range->max))
         return CSZ_ERROR_ARGUMENT;
     if (range->has_values) {
-        /* most: all values may become one */
+        /* most: all values may become one; none where the least bound is above the range, as of denormals */
         const double width = csz_range_floor(range->min, range->max);
         const double low = range->min < 0 ? -range->min : range->min,
                      high = range->max < 0 ? -range->max : range->max, magnitude = low > high ? low : high;
         const int64_t highest = 1000 * OCTAVE;
         if (magnitude > 0) t.least = field->type == CSZ_F32 ? LEAST_F32 : LEAST_F64;
-        t.most = width > 0 ? clamp(number_below(width) + 1, t.least, highest) : t.least;
+        t.most = width > 0 ? clamp(number_below(width) + 1, t.least - 1, highest) : t.least;
     }
     const uint64_t nbytes = g.nelements * (field->type == CSZ_F32 ? 4 : 8);
-    t.next = nbytes && t.nbytes_wanted >= nbytes / EXACT_RATIO ? exact_number(&t) : first_number(&t);
+    t.next = (nbytes && t.nbytes_wanted >= nbytes / EXACT_RATIO) || t.most < t.least ? exact_number(&t)
+                                                                                     : first_number(&t);
     t.least_step = LEAST_STEP;
     csz_output(target, target_nbytes, &t, sizeof t);
     return CSZ_OK;
@@ -160,14 +173,19 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
         t->nbytes = nbytes;
         t->is_close = reaches && (double)nbytes * close_share >= (double)t->nbytes_wanted;
     }
-    if (reaches)
+    if (reaches) {
         t->has_high = 1, t->high = i, t->nbytes_high = nbytes;
-    else
+        if (t->is_scanning) { /* sizes pass the target once more below it */
+            t->is_scanning = t->has_low = 0;
+            t->least_step = LEAST_STEP;
+        }
+    } else if (!t->is_scanning) {
         t->has_low = 1, t->low = i, t->nbytes_low = nbytes;
+    }
     if (both && t->high - t->low > width / 2)
         t->nstalled++;
     else if (both)
-        t->nstalled = t->nstalled >= STALLED ? STALLED - 1 : 0;
+        t->nstalled = t->nstalled >= STALLED ? STALLED : 0;
     propose(t);
 }
 
