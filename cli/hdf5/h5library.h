@@ -186,6 +186,8 @@ void cli_h5_fold_dims(csz_field *field, const hsize_t *dims, int rank);
 /* The scale that is attached to a dim of a dataset, or -1. */
 hid_t cli_h5_scale_of(hid_t dataset, int dim);
 int cli_h5_is_scale(hid_t dataset);
+/* Whether it is a scale that stands for a dim of netCDF alone and has no values. */
+int cli_h5_is_bare_dim(hid_t dataset);
 
 /* Makes a dataset a scale; without_variable: a dim of netCDF that has no coordinates, of this extent.  1 if
  * it is done. */
