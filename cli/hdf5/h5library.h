@@ -231,8 +231,8 @@ void cli_h5_shape_of(cli_h5_shape *shape, const csz_field *field, const unsigned
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const cli_h5_shape *shape,
                           const unsigned char *section, size_t nbytes);
 
-/* Which dims of the dataset to be made can grow: as metadata says, unless the file has such a dim that
- * cannot. The number of them. */
+/* Which dims of the dataset to be made can grow: as metadata says, unless the file has such a dim,
+ * beside the dataset or in a group around it, that cannot. The number of them. */
 int cli_h5_unlimited_dims(int unlimited[H5S_MAX_RANK], hid_t file, const char *dataset_path,
                           const cli_h5_shape *shape, const unsigned char *section, size_t nbytes);
 
