@@ -77,6 +77,8 @@ int cli_h5_repack(cli_repack *r) {
         free(p.mentions[i].name);
     }
     free(p.mentions);
+    for (uint64_t i = 0; i < p.nsecond_names; i++) free(p.second_names[i].path);
+    free(p.second_names);
     free(p.link_value);
     free(at.file);
     return status;
