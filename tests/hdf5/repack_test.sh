@@ -206,6 +206,8 @@ assert v['/q']['fill'] == '-999' and v['/r']['fill'] == '1e20' and v['/s']['fill
 assert v['/t2']['fill'] == '-999' and abs(v['/r']['bound_abs'] - 0.018) < 1e-4"
 refuses 2 '/r has 1e20 in about .* give --fill /r=1e20 if' "a fill value that is forgotten, by the variable's name" \
     "$csz" hdf5 repack cf.nc x.nc -m rel -e 1e-3 --fill q=-999
+"$csz" hdf5 repack cf.nc x.nc -m rel -e 1e-3 >out.txt 2>err.txt
+same_text "several of them are named in one run" "2 /q /r" "$? $(grep -o '^csz: /[a-z]* has' err.txt | grep -o '/[a-z]*' | tr '\n' ' ' | sed 's/ $//')"
 for words in q= =5 q=x q=1,r q=1x; do
     refuses 2 'no variable with a fill value; give NAME=V' "--fill $words" "$csz" hdf5 repack cf.nc x.nc -e 1 --fill $words,r=2
 done
