@@ -58,7 +58,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pget_nfilters)                  \
     X(H5Pget_filter2)                   \
     X(H5Fget_create_plist)              \
-    X(H5Pset_userblock)                 \
+    X(H5Pget_userblock)                 \
     X(H5Pcopy)                          \
     X(H5Pset_filter)                    \
     X(H5Premove_filter)                 \

@@ -226,6 +226,7 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
                                      : "another type";
     if (!is_simple || v->rank < 1) return "no array";
     if (is_elsewhere) return "values in other files";
+    if (cli_h5_is_bare_dim(dataset)) return "a dim without values";
     if (cli_h5_is_scale(dataset) || is_coordinate(dataset)) return "coordinates";
     return NULL;
 }
@@ -338,6 +339,7 @@ int repack_choose(repacking *p) {
         if (v->options.bound_mode == CSZ_BOUND_PWR || v->options.bound_mode == CSZ_BOUND_EXACT)
             v->options.unsigned_zeros = 0;
         if (!v->kept_as && v->nelements == 0) v->kept_as = "empty";
+        if (!v->kept_as && v->nbytes_before == 0) v->kept_as = "never written";
     }
     for (int i = 0; i < r->nrules; i++)
         if (!r->rules[i].is_used)
