@@ -11,7 +11,9 @@
 #include "terminal/version.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct command_row {
     const char *name;
@@ -208,11 +210,20 @@ static int dispatch(int argc, char **argv) {
     return run_command(row, argc - 2, argv + 2);
 }
 
+/* Whether standard output is a pipe that nobody reads.  The error of the write that found out may be lost. */
+static int is_reader_gone(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
 int main(int argc, char **argv) {
     cli_signals_setup();
     int status = dispatch(argc, argv);
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_DONE)
-        status = cli_fail_errno("write", "standard output", errno ? errno : EIO);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_DONE) {
+        const int error = errno ? errno : EIO;
+        if (is_reader_gone()) cli_signals_end_by_pipe(); /* csz info A B | head -1 */
+        status = cli_fail_errno("write", "standard output", error);
+    }
     return status;
 }

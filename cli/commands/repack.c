@@ -131,14 +131,18 @@ static void print_table(const cli_repack *r) {
             snprintf(bound, sizeof bound, "exact");
         else if (!cli_is_ranged(v->options.bound_mode))
             snprintf(bound, sizeof bound, "%.4g %s", v->bound_abs, cli_mode_names[v->options.bound_mode]);
+        else if (v->has_no_range)
+            snprintf(bound, sizeof bound, "%.4g %s, no range", v->options.bound,
+                     cli_mode_names[v->options.bound_mode]);
         else
             snprintf(bound, sizeof bound, "%.4g %s = %.4g", v->options.bound,
                      cli_mode_names[v->options.bound_mode], v->bound_abs);
         printf("%-*s  %-18s  %-24s  %8.2f", (int)width, v->path, dims, bound, ratio_of(v));
         if (is_dry && v->prediction_error > 0) printf(" +- %.2g%%", 100 * v->prediction_error);
+        const double error = cli_metrics_error(&v->metrics, v->options.bound_mode);
         if (!is_dry)
-            printf("  %.4g%s", cli_metrics_error(&v->metrics, v->options.bound_mode),
-                   v->options.bound_mode == CSZ_BOUND_PWR ? " of its value" : "");
+            printf("  %.4g%s", error,
+                   v->options.bound_mode == CSZ_BOUND_PWR && error != 0 ? " of its value" : "");
         putchar('\n');
     }
     if (is_dry) return;
@@ -169,7 +173,9 @@ static void print_json(const cli_repack *r) {
         cli_json_string(&json, "bound_mode", v->kept_as ? NULL : cli_mode_names[v->options.bound_mode]);
         cli_json_double(&json, "bound", v->kept_as ? nothing : v->options.bound);
         cli_json_double(&json, "bound_abs",
-                        v->kept_as || v->options.bound_mode == CSZ_BOUND_PWR ? nothing : v->bound_abs);
+                        v->kept_as || v->options.bound_mode == CSZ_BOUND_PWR ? nothing
+                        : v->has_no_range                                    ? 0
+                                                                             : v->bound_abs);
         cli_json_string(&json, "fill", has_fill ? cli_number_text(fill, v->options.fill, v->type) : NULL);
         cli_json_u64(&json, "nbytes", v->nbytes);
         cli_json_u64(&json, "nbytes_before", v->nbytes_before);

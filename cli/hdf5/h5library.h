@@ -58,7 +58,7 @@ enum { CLI_H5_OPEN_READ = 0, CLI_H5_OPEN_WRITE = 1, CLI_H5_CREATE_TRUNCATED = 2 
     X(H5Pget_nfilters)                  \
     X(H5Pget_filter2)                   \
     X(H5Fget_create_plist)              \
-    X(H5Pset_userblock)                 \
+    X(H5Pget_userblock)                 \
     X(H5Pcopy)                          \
     X(H5Pset_filter)                    \
     X(H5Premove_filter)                 \
@@ -186,6 +186,8 @@ void cli_h5_fold_dims(csz_field *field, const hsize_t *dims, int rank);
 /* The scale that is attached to a dim of a dataset, or -1. */
 hid_t cli_h5_scale_of(hid_t dataset, int dim);
 int cli_h5_is_scale(hid_t dataset);
+/* Whether it is a scale that stands for a dim of netCDF alone and has no values. */
+int cli_h5_is_bare_dim(hid_t dataset);
 
 /* Makes a dataset a scale; without_variable: a dim of netCDF that has no coordinates, of this extent.  1 if
  * it is done. */
@@ -229,8 +231,8 @@ void cli_h5_shape_of(cli_h5_shape *shape, const csz_field *field, const unsigned
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const cli_h5_shape *shape,
                           const unsigned char *section, size_t nbytes);
 
-/* Which dims of the dataset to be made can grow: as metadata says, unless the file has such a dim that
- * cannot. The number of them. */
+/* Which dims of the dataset to be made can grow: as metadata says, unless the file has such a dim,
+ * beside the dataset or in a group around it, that cannot. The number of them. */
 int cli_h5_unlimited_dims(int unlimited[H5S_MAX_RANK], hid_t file, const char *dataset_path,
                           const cli_h5_shape *shape, const unsigned char *section, size_t nbytes);
 

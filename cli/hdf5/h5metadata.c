@@ -342,15 +342,21 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
     return is_done;
 }
 
-/* The path of the scale of that name beside the dataset; 0 if it cannot be one. */
+/* Characters of the dataset's path that name its group, with the slash. */
+static size_t group_nchars(const char *dataset_path) {
+    return (size_t)(last_part(dataset_path) - dataset_path);
+}
+
+/* The path of the scale of that name in the group of these characters; 0 if it cannot be one. */
 enum { SCALE_PATH_NBYTES = 2048 };
-static int scale_path(char path[SCALE_PATH_NBYTES], const char *dataset_path, const char *name) {
-    const size_t folder = (size_t)(last_part(dataset_path) - dataset_path);
+static int scale_path(char path[SCALE_PATH_NBYTES], const char *dataset_path, size_t group,
+                      const char *name) {
     if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 ||
-        folder + strlen(name) + 1 >= SCALE_PATH_NBYTES || strcmp(last_part(dataset_path), name) == 0)
+        group + strlen(name) + 1 >= SCALE_PATH_NBYTES ||
+        (group == group_nchars(dataset_path) && strcmp(last_part(dataset_path), name) == 0))
         return 0;
-    memcpy(path, dataset_path, folder);
-    strcpy(path + folder, name);
+    memcpy(path, dataset_path, group);
+    strcpy(path + group, name);
     return 1;
 }
 
@@ -389,10 +395,24 @@ static hid_t make_scale(hid_t file, const char *path, uint64_t extent, int is_un
     return scale;
 }
 
+/* The scale that netCDF finds by that name: beside the dataset, else in the nearest group around it that has
+ * one; path is the scale's.  -1 where there is none. */
+static hid_t look_up_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *dataset_path,
+                           const char *name, uint64_t *length, int *can_grow) {
+    for (size_t group = group_nchars(dataset_path);;) {
+        hid_t scale = -1;
+        if (scale_path(path, dataset_path, group, name) && cli_h5.H5Lexists(file, path, H5P_DEFAULT) > 0)
+            scale = open_scale(file, path, length, can_grow);
+        if (scale >= 0 || group <= 1) return scale;
+        do group--;
+        while (group > 0 && dataset_path[group - 1] != '/');
+    }
+}
+
 /*
- * The scale of that name beside the dataset, made where there is none.  Where that name is in use for
- * something else, or for a dim of another length, NAME_2 or the next that is not; path is the scale's.  -1
- * where no such name can be one.
+ * The scale of that name that the dataset's group has or inherits, if it has the length, else a new one in
+ * the group.  Where the group uses the name for something else, or for a dim of another length, NAME_2 or the
+ * next that is not; path is the scale's.  -1 where no such name can be one.
  */
 static hid_t find_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *dataset_path, const char *name,
                         uint64_t extent, int is_unlimited) {
@@ -403,25 +423,30 @@ static hid_t find_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *da
         int can_grow, nchars = k == 1 ? snprintf(other, sizeof other, "%s", name)
                                       : snprintf(other, sizeof other, "%s_%d", name, k);
         if (nchars < 0 || nchars >= (int)sizeof other) return -1;
-        if (!scale_path(path, dataset_path, other)) continue;
-        if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0)
-            return make_scale(file, path, extent, is_unlimited);
-        hid_t scale = open_scale(file, path, &length, &can_grow);
+        hid_t scale = look_up_scale(path, file, dataset_path, other, &length, &can_grow);
         if (scale >= 0 && (length == extent || (can_grow && length == 0)) && (can_grow || !is_unlimited))
             return scale;
         cli_h5_release(scale);
+        if (scale_path(path, dataset_path, group_nchars(dataset_path), other) &&
+            cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0)
+            return make_scale(file, path, extent, is_unlimited);
     }
     return -1;
 }
 
-/* 1 if the file has a dim of that name beside the dataset which cannot grow. */
+/* 1 if the file has a dim of that name for the dataset which cannot grow. */
 static int is_fixed_dim(hid_t file, const char *dataset_path, const char *name) {
     char path[SCALE_PATH_NBYTES];
     uint64_t length;
     int can_grow = 0;
-    if (!scale_path(path, dataset_path, name) || cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0) return 0;
-    cli_h5_release(open_scale(file, path, &length, &can_grow));
-    return !can_grow;
+    hid_t scale = look_up_scale(path, file, dataset_path, name, &length, &can_grow);
+    cli_h5_release(scale);
+    return scale >= 0 && !can_grow;
+}
+
+/* 1 for coordinates, whose dim is their own. */
+static int is_own_dim(const cli_h5_shape *shape, const char *dataset_path) {
+    return shape->rank == 1 && strcmp(last_part(dataset_path), shape->names[0]) == 0;
 }
 
 static int has_string(const csz_attribute *list, const char *text) {
@@ -477,8 +502,9 @@ int cli_h5_unlimited_dims(int unlimited[H5S_MAX_RANK], hid_t file, const char *d
     const csz_attribute growing = find_strings(CSZ_ROLE_ATTRIBUTE, "_Unlimited", section, nbytes);
     int n = 0;
     for (int i = 0; i < shape->rank; i++) {
-        unlimited[i] = shape->has_names && has_string(&growing, shape->names[i]) &&
-                       !is_fixed_dim(file, dataset_path, shape->names[i]);
+        unlimited[i] =
+            shape->has_names && has_string(&growing, shape->names[i]) &&
+            (is_own_dim(shape, dataset_path) || !is_fixed_dim(file, dataset_path, shape->names[i]));
         n += unlimited[i];
     }
     return n;
@@ -504,8 +530,7 @@ static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const
     int is_renamed = 0, nfound = 0, is_done = 1;
     size_t at = 0;
     if (cli_h5_is_scale(dataset)) return 1; /* in the place of coordinates: it is its own dim */
-    if (shape->rank == 1 && strcmp(last_part(dataset_path), shape->names[0]) == 0)
-        return cli_h5_make_scale(dataset, 0, 0);
+    if (is_own_dim(shape, dataset_path)) return cli_h5_make_scale(dataset, 0, 0);
     for (; nfound < shape->rank; nfound++) {
         const char *name = shape->names[nfound];
         scales[nfound] = find_scale(path, file, dataset_path, name, shape->dims[nfound], unlimited[nfound]);

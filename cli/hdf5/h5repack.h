@@ -32,6 +32,7 @@ typedef struct cli_repack_variable {
     csz_options options; /* bound_mode and bound as asked for, the fill value */
     cli_fill_choice fill_choice;
     double bound_abs;
+    int has_no_range; /* a relative bound resolves to 0: its values are equal, or none is finite */
     uint64_t nbytes_before, nbytes_after; /* in the files; after: predicted in a dry run */
     double prediction_error;              /* relative standard error of a dry run's; 0 where it saw all */
     csz_metrics metrics;                  /* what was written, read again */

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How the attribute NAME of a dim without coordinates begins; its length follows. */
+#define WITHOUT_VARIABLE "This is a netCDF dimension but not a netCDF variable."
+
 static hid_t text_type(size_t nbytes) {
     hid_t type = cli_h5.H5Tcopy(*cli_h5.H5T_C_S1_g);
     if (type >= 0 && cli_h5.H5Tset_size(type, nbytes) < 0) {
@@ -41,21 +44,27 @@ static int write_text(hid_t object, const char *name, const char *text) {
     return is_done;
 }
 
-int cli_h5_is_scale(hid_t dataset) {
-    char class[32] = "";
-    if (cli_h5.H5Aexists(dataset, "CLASS") <= 0) return 0;
-    hid_t attribute = cli_h5.H5Aopen(dataset, "CLASS", H5P_DEFAULT), type = text_type(sizeof class);
-    const int is_read = attribute >= 0 && type >= 0 && cli_h5.H5Aread(attribute, type, class) >= 0;
+/* Whether an attribute of text of fixed size begins so. */
+static int begins_with(hid_t dataset, const char *name, const char *start) {
+    char text[80] = "";
+    if (cli_h5.H5Aexists(dataset, name) <= 0) return 0;
+    hid_t attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT), type = text_type(sizeof text);
+    const int is_read = attribute >= 0 && type >= 0 && cli_h5.H5Aread(attribute, type, text) >= 0;
     cli_h5_release(type);
     cli_h5_release(attribute);
-    return is_read && strncmp(class, "DIMENSION_SCALE", 15) == 0;
+    return is_read && strncmp(text, start, strlen(start)) == 0;
+}
+
+int cli_h5_is_scale(hid_t dataset) { return begins_with(dataset, "CLASS", "DIMENSION_SCALE"); }
+
+int cli_h5_is_bare_dim(hid_t dataset) {
+    return cli_h5_is_scale(dataset) && begins_with(dataset, "NAME", WITHOUT_VARIABLE);
 }
 
 int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent) {
     char name[80] = "", path[1024] = "";
     if (without_variable) {
-        snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10llu",
-                 (unsigned long long)extent);
+        snprintf(name, sizeof name, WITHOUT_VARIABLE "%10llu", (unsigned long long)extent);
     } else if (cli_h5.H5Iget_name(dataset, path, sizeof path) > 0) {
         const char *slash = strrchr(path, '/');
         snprintf(name, sizeof name, "%.79s", slash ? slash + 1 : path);

@@ -76,7 +76,12 @@ static int check_located(const cli_h5_location *at, int force) {
     if (status != CLI_DONE || cli_h5_kind_of(at->file) == CLI_H5_KIND_NONE) return status;
     status = cli_h5_open_file(&file, at);
     int found = status == CLI_DONE ? is_free(file, at->dataset) : 1;
-    if (found == 0 && !force)
+    hid_t old = found == 0 ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT) : -1;
+    if (old >= 0 && !force && cli_h5_is_bare_dim(old))
+        status = cli_fail("%s is a dimension without values in %s; give -f to write values into it, or "
+                          "another name with -o",
+                          at->dataset, at->file);
+    else if (found == 0 && !force)
         status = cli_fail("%s exists in %s and is kept; give -f to replace it, or another name with -o",
                           at->dataset, at->file);
     else if (found < 0)
@@ -84,6 +89,7 @@ static int check_located(const cli_h5_location *at, int force) {
                           "in its place; give another "
                           "name with -o",
                           at->dataset, at->file);
+    cli_h5_release(old);
     cli_h5_release(file);
     return status;
 }

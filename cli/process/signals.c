@@ -39,6 +39,8 @@ static void end_by_signal(int number) {
     raise(number);
 }
 
+void cli_signals_end_by_pipe(void) { end_by_signal(SIGPIPE); }
+
 /* Several threads may come here at once: the first ends the process. */
 static void end_with_line(const char *line) {
     static const char clear[] = "\r\033[K"; /* a progress bar */

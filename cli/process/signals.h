@@ -20,6 +20,9 @@ void cli_signals_restore(const sigset_t *before);
 /* The file to unlink when a signal ends the process; NULL for none.  Fails (0) if the path is too long. */
 int cli_signals_set_temporary(const char *path);
 
+/* Ends the process as a broken pipe ends one that does not ignore its signal. */
+void cli_signals_end_by_pipe(void);
+
 /*
  * From now on a crash removes the temporary, writes the line, which may be empty, and ends the process with
  * CLI_FAILED; NULL: a crash is a crash again.  The line stays the caller's.

@@ -349,6 +349,13 @@ holds "a named pipe stays one" test -p fifo
 refuses 1 'standard output.*reader' "a reader that goes away is an error, not a silent end" bash -c \
     "{ '$csz' compress noise.f32 -t f32 -d 2097152 -e 1e-6 -o - --json; echo \$? >status; } | true
      exit \"\$(cat status)\""
+unread="import os, sys; r, w = os.pipe(); os.close(r); os.dup2(w, 1); os.execv(sys.argv[1], sys.argv[1:])" # into a pipe without a reader
+for words in "info one.csz" "info one.csz one.csz -j2" "help"; do
+    # shellcheck disable=SC2086 # words
+    python3 -c "$unread" "$csz" $words 2>err.txt
+    same_text "printed text that nobody reads ends silently, by SIGPIPE: $words" "status 141" "status $?$(cat err.txt)"
+done
+refuses 1 'nowhere.csz' "a failure is told all the same" python3 -c "$unread" "$csz" info nowhere.csz
 holds "/dev/null is written in place" "$csz" decompress one.csz -o /dev/null
 holds "/dev/null is still a device" test -c /dev/null
 rm -f fifo

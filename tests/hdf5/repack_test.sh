@@ -206,6 +206,8 @@ assert v['/q']['fill'] == '-999' and v['/r']['fill'] == '1e20' and v['/s']['fill
 assert v['/t2']['fill'] == '-999' and abs(v['/r']['bound_abs'] - 0.018) < 1e-4"
 refuses 2 '/r has 1e20 in about .* give --fill /r=1e20 if' "a fill value that is forgotten, by the variable's name" \
     "$csz" hdf5 repack cf.nc x.nc -m rel -e 1e-3 --fill q=-999
+"$csz" hdf5 repack cf.nc x.nc -m rel -e 1e-3 >out.txt 2>err.txt
+same_text "several of them are named in one run" "2 /q /r" "$? $(grep -o '^csz: /[a-z]* has' err.txt | grep -o '/[a-z]*' | tr '\n' ' ' | sed 's/ $//')"
 for words in q= =5 q=x q=1,r q=1x; do
     refuses 2 'no variable with a fill value; give NAME=V' "--fill $words" "$csz" hdf5 repack cf.nc x.nc -e 1 --fill $words,r=2
 done
@@ -235,6 +237,30 @@ says "notes that they grow" '^csz: note: /a becomes larger, 8.0 kB -> [0-9.]+ kB
 says "and the file" '^csz: note: grown.nc is larger than grows.nc; give --skip ' err.txt
 holds "nothing grows that is skipped" "$csz" hdf5 repack grows.nc grown.nc -f -e 1e-3 --skip a
 same_text "and no note says so" "" "$(cat err.txt)"
+
+# ---- No range, no values, nothing written ----------------------------------------------------------------
+
+cat >bare.cdl <<'CDL'
+netcdf bare { dimensions: x = 20 ; y = 30 ;
+variables: float same(x, y) ; float nans(x, y) ; float never(x, y) ; never:_NoFill = "true" ; float t(x, y) ;
+CDL
+python3 - <<'PY' >>bare.cdl
+import math
+print("data:")
+for name, f in (("same", lambda i: "3"), ("nans", lambda i: "NaN"), ("t", lambda i: "%.7g" % math.sin(i * 0.01))):
+    print(name, "=", ", ".join(f(i) for i in range(600)), ";")
+print("}")
+PY
+ncgen -k nc4 -o bare.nc bare.cdl
+holds "repack of equal values, NaN, nothing" "$csz" hdf5 repack bare.nc bare2.nc -m rel -e 1e-4
+says "equal values have no range" '^/same +20x30 +0.0001 rel, no range +[0-9.]+  0$' out.txt
+says "nor has NaN" '^/nans +20x30 +0.0001 rel, no range +[0-9.]+  0$' out.txt
+says "what was never written stays so" '^/never +20x30 +as it is: never written$' out.txt
+says "a dim is one" '^/x +20 +as it is: a dim without values$' out.txt
+holds "with --json its bound is 0, as of csz compress" bash -c "'$csz' hdf5 repack bare.nc --dry-run -m rel -e 1e-4 --json | grep -q '\"name\": \"/same\"[^}]*\"bound_abs\": 0,'"
+refuses 2 '--var names /x of bare.nc, which is a dim without values' "a dim has no bound" "$csz" hdf5 repack bare.nc x.nc --var x=1abs
+holds "-m pwr" "$csz" hdf5 repack bare.nc bare2.nc -f -m pwr -e 1e-3
+says "a largest error of 0 is 0" '^/nans +20x30 +0.001 pwr +[0-9.]+  0$' out.txt
 
 # ---- Groups of many members, types of groups -------------------------------------------------------------
 
@@ -288,6 +314,25 @@ assert b[b['references'][0]] == b['x'] and b[b['references'][1]] == b['g'] and b
 named = lambda i: i.get_type().committed()
 assert named(b['before'].id) and named(b['g'].attrs.get_id('of')) and h5py.h5o.get_info(b['g/type'].id).rc == 3
 assert b['before'][8].tolist() == (1, 1)"
+    holds "a bound by the name of a second link" "$csz" hdf5 repack links.h5 links3.h5 --var hard=0.5abs
+    says "is the dataset's" '^/[a-z/]+ +100x400 +0.5 abs ' out.txt
+    holds "so is --skip" "$csz" hdf5 repack links.h5 links3.h5 -f -e 1e-3 --skip hard,x
+    says "by two names that agree" '^/[a-z/]+ +100x400 +as it is: skipped' out.txt
+    refuses 2 '/hard and /x are one dataset of links.h5' "bounds of one dataset that differ" "$csz" hdf5 repack links.h5 x.h5 --var hard=0.5abs,x=1abs
+    refuses 2 'are one dataset of links.h5' "a bound and --skip" "$csz" hdf5 repack links.h5 x.h5 --skip /g/again --var x=1abs
+
+    python3 -c "
+import h5py, numpy as np
+with h5py.File('block.h5', 'w', userblock_size=1024) as f:
+    f['x'] = np.sin(np.arange(9000) * .01).astype('f4')
+with open('block.h5', 'r+b') as f:
+    f.write(b'MATLAB 7.3' + bytes(range(256)))"
+    holds "a file with a user block" "$csz" hdf5 repack block.h5 block2.h5 -e 1e-3
+    holds "keeps it" cmp -n 1024 block.h5 block2.h5
+    holds "before its datasets" python3 -c "
+import h5py
+b = h5py.File('block2.h5')
+assert b.userblock_size == 1024 and b['x'].shape == (9000,)"
 fi
 
 # ---- What is refused -------------------------------------------------------------------------------------

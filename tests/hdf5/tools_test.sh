@@ -395,6 +395,37 @@ holds "which stays the dim of the variable" bash -c "h5dump -a /T/DIMENSION_LIST
 holds "and keeps its attributes" bash -c "ncdump -h meta2.nc | grep -q 'lat:units = \"degrees_north\"'"
 if command -v ncks >/dev/null; then holds "ncks reads them" ncks -O -v T -d lat,1,2 meta2.nc meta4.nc; fi
 
+holds "a variable in a new file" "$csz" decompress meta.csz -o bare.nc:T
+refuses 1 'lat is a dimension without values in bare.nc; give -f' "a dim without values is told from a dataset" "$csz" decompress lat.csz -o bare.nc:lat
+
+# Dims of the groups around a variable's.
+cat >scopes.cdl <<'CDL'
+netcdf scopes {
+dimensions: lat = 3; lon = 4; time = UNLIMITED;
+variables: float lat(lat); float lon(lon); double time(time);
+data: lat = 1, 2, 3; lon = 1, 2, 3, 4; time = 1, 2;
+group: g {
+  variables: float T(time, lat, lon);
+  data: T = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;
+  group: h {
+    dimensions: lon = 2;
+    variables: float U(lat, lon); float lat(lat, lon);
+    data: U = 1, 2, 3, 4, 5, 6; lat = 1, 2, 3, 4, 5, 6;
+  }
+}
+}
+CDL
+holds "a file whose groups inherit dims" ncgen -k nc4 -o scopes.nc scopes.cdl
+for name in lat lon time g/T g/h/U g/h/lat; do
+    "$csz" compress "scopes.nc:/$name" -m exact -f -q -o scope.csz && "$csz" decompress scope.csz -q -o "scopes2.nc:/$name"
+done
+same_text "comes back with these dims" "$(ncdump scopes.nc | sed 1d | sort)" "$(ncdump scopes2.nc | sed 1d | sort)"
+"$csz" compress scopes.nc:g/T -m exact -f -q -o scope.csz
+holds "a region of a variable" "$csz" decompress scope.csz -o scopes2.nc:g/part --region :,0:2,:
+same_text "nothing is noted" "" "$(cat err.txt)"
+same_text "its group has a dim of that length, and inherits the others" "lat = 3 lon = 4 lat = 2 part(time, lat, lon) lon = 2" \
+    "$(ncdump -h scopes2.nc | sed -n 's/^.*\(l[ao][tn] = [0-9]\|part(.*)\).*$/\1/p' | tr '\n' ' ' | sed 's/ $//')"
+
 # More than an archive's metadata holds, and than HDF5 puts into an object's header.
 python3 -c "
 print('netcdf large { dimensions: x = 40 ; y = 50 ; variables: float T(x, y) ; T:units = \"K\" ;')

@@ -58,7 +58,8 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
     if (status == CLI_DONE && csz_range_bound(&v->bound_abs, &range, &v->options) != CSZ_OK)
         status = cli_fail("%s of %s has no bound; give one with --var", v->path, p->r->input_path);
     /* the filter takes no bound of 0: values that are all equal keep any */
-    if (status == CLI_DONE && v->bound_abs == 0) v->bound_abs = 1e-300;
+    v->has_no_range = status == CLI_DONE && v->bound_abs == 0;
+    if (v->has_no_range) v->bound_abs = 1e-300;
     return status;
 }
 

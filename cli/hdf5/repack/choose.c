@@ -5,6 +5,7 @@
 
 #include "terminal/message.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -114,7 +115,7 @@ static int is_coordinate(hid_t dataset) {
 }
 
 /* netCDF looks for a name in the group of who names it, then in the groups above. */
-static const char *find_mention(const repacking *p, const char *path) {
+static const char *find_mention_of(const repacking *p, const char *path) {
     const size_t folder = (size_t)(repack_base_name(path) - path); /* with the slash */
     for (uint64_t i = 0; i < p->nmentions; i++) {
         const mention *m = &p->mentions[i];
@@ -127,8 +128,23 @@ static const char *find_mention(const repacking *p, const char *path) {
     return NULL;
 }
 
-/* The last one that is of the variable: of its fill value, or another. */
-static cli_repack_rule *find_rule(cli_repack *r, const char *path, int is_of_fill) {
+/* A path of the variable: its own, then those of its further links; NULL after the last. */
+static const char *path_number(const repacking *p, uint64_t variable, uint64_t n) {
+    if (n == 0) return p->r->variables[variable].path;
+    for (uint64_t i = 0; i < p->nsecond_names; i++)
+        if (p->second_names[i].variable == variable && --n == 0) return p->second_names[i].path;
+    return NULL;
+}
+
+static const char *find_mention(const repacking *p, uint64_t variable) {
+    const char *path, *found = NULL;
+    for (uint64_t n = 0; !found && (path = path_number(p, variable, n)); n++)
+        found = find_mention_of(p, path);
+    return found;
+}
+
+/* The last one that names this path: of its fill value, or another. */
+static cli_repack_rule *find_rule_of(cli_repack *r, const char *path, int is_of_fill) {
     cli_repack_rule *found = NULL;
     for (int i = 0; i < r->nrules; i++) {
         const char *name = r->rules[i].name;
@@ -141,6 +157,28 @@ static cli_repack_rule *find_rule(cli_repack *r, const char *path, int is_of_fil
         found = &r->rules[i];
     }
     return found;
+}
+
+static int are_alike(const cli_repack_rule *a, const cli_repack_rule *b) {
+    return a->kind == b->kind && a->mode == b->mode && a->bound == b->bound &&
+           a->fill_choice == b->fill_choice && (a->fill == b->fill || (isnan(a->fill) && isnan(b->fill)));
+}
+
+/* The rule of a variable, by whichever of its paths; those of two paths must agree. */
+static int find_rule(const cli_repack_rule **found, const repacking *p, uint64_t variable, int is_of_fill) {
+    const char *path, *found_by = NULL;
+    *found = NULL;
+    for (uint64_t n = 0; (path = path_number(p, variable, n)); n++) {
+        const cli_repack_rule *rule = find_rule_of(p->r, path, is_of_fill);
+        if (*found && rule && !are_alike(*found, rule))
+            return cli_fail_usage("%s and %s are one dataset of %s, and --var, --skip or --fill differ for "
+                                  "them; name one of them",
+                                  found_by, path, p->r->input_path);
+        if (!rule) continue;
+        *found = rule;
+        found_by = path;
+    }
+    return CLI_DONE;
 }
 
 int repack_has_values_elsewhere(hid_t dcpl) {
@@ -188,6 +226,7 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
                                      : "another type";
     if (!is_simple || v->rank < 1) return "no array";
     if (is_elsewhere) return "values in other files";
+    if (cli_h5_is_bare_dim(dataset)) return "a dim without values";
     if (cli_h5_is_scale(dataset) || is_coordinate(dataset)) return "coordinates";
     return NULL;
 }
@@ -212,6 +251,27 @@ int repack_look_at_attributes(repacking *p, hid_t object, const char *path) {
     return CLI_DONE;
 }
 
+/* A link of an object that was met before; datasets remember it. */
+static int add_second_name(repacking *p, hid_t object, const char *path) {
+    hobj_ref_t address;
+    const char *first = cli_h5.H5Iget_type(object) == H5I_DATASET &&
+                                cli_h5.H5Rcreate(&address, object, ".", H5R_OBJECT, -1) >= 0
+                            ? repack_path_of(p, address)
+                            : NULL;
+    for (uint64_t i = 0; first && i < p->r->nvariables; i++) {
+        if (strcmp(p->r->variables[i].path, first) != 0) continue;
+        char *copy = strdup(path);
+        if (!copy || !repack_grow((void **)&p->second_names, p->nsecond_names, &p->second_names_capacity,
+                                  sizeof *p->second_names)) {
+            free(copy);
+            return repack_fail_memory();
+        }
+        p->second_names[p->nsecond_names++] = (second_name){i, copy};
+        break;
+    }
+    return CLI_DONE;
+}
+
 int repack_list_link(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
                      size_t value_nbytes, hid_t object) {
     cli_repack *r = p->r;
@@ -222,8 +282,9 @@ int repack_list_link(repacking *p, hid_t group, const char *group_path, const ch
     if (!path) return repack_fail_memory();
     const H5I_type_t kind = cli_h5.H5Iget_type(object);
     status = repack_look_at_attributes(p, object, path);
-    if (status != CLI_DONE || !repack_is_new_object(&status, p, object, path) ||
-        (kind != H5I_GROUP && kind != H5I_DATASET)) {
+    const int is_new = status == CLI_DONE && repack_is_new_object(&status, p, object, path);
+    if (!is_new || (kind != H5I_GROUP && kind != H5I_DATASET)) {
+        if (!is_new && status == CLI_DONE) status = add_second_name(p, object, path);
         free(path);
         return status;
     }
@@ -255,9 +316,12 @@ int repack_choose(repacking *p) {
     cli_repack *r = p->r;
     for (uint64_t i = 0; i < r->nvariables; i++) {
         cli_repack_variable *v = &r->variables[i];
-        const cli_repack_rule *rule = find_rule(r, v->path, 0);
+        const cli_repack_rule *rule, *fill_rule;
+        int status = find_rule(&rule, p, i, 0);
+        if (status == CLI_DONE) status = find_rule(&fill_rule, p, i, 1);
+        if (status != CLI_DONE) return status;
         const int is_bounded = rule && rule->kind == CLI_RULE_BOUND;
-        apply_fill_rule(v, find_rule(r, v->path, 1));
+        apply_fill_rule(v, fill_rule);
         if (is_bounded && v->kept_as && strcmp(v->kept_as, "coordinates") != 0)
             return cli_fail_usage("--var names %s of %s, which is %s and cannot be compressed; leave it out",
                                   v->path, r->input_path, v->kept_as);
@@ -269,12 +333,13 @@ int repack_choose(repacking *p) {
             v->kept_as = rule                       ? "skipped"
                          : !r->arguments->has_bound ? "not named"
                          : v->nbytes < LEAST_NBYTES ? "small"
-                                                    : find_mention(p, v->path);
+                                                    : find_mention(p, i);
         }
         if (v->options.bound_mode != CSZ_BOUND_PWR) v->options.floor = 0;
         if (v->options.bound_mode == CSZ_BOUND_PWR || v->options.bound_mode == CSZ_BOUND_EXACT)
             v->options.unsigned_zeros = 0;
         if (!v->kept_as && v->nelements == 0) v->kept_as = "empty";
+        if (!v->kept_as && v->nbytes_before == 0) v->kept_as = "never written";
     }
     for (int i = 0; i < r->nrules; i++)
         if (!r->rules[i].is_used)

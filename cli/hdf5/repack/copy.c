@@ -8,6 +8,8 @@
 #include "process/signals.h"
 #include "terminal/message.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,11 +344,32 @@ static int copy_file(repacking *p) {
     return status;
 }
 
+/* The bytes before HDF5's own, which other programs put there: MATLAB's name and version, say. */
+static int copy_user_block(const repacking *p, const char *temporary, hsize_t nbytes) {
+    static char block[1 << 16];
+    int from = nbytes ? open(p->r->input_path, O_RDONLY | O_CLOEXEC) : -1;
+    int to = nbytes ? open(temporary, O_WRONLY | O_CLOEXEC) : -1;
+    int error = nbytes && (from < 0 || to < 0) ? errno : 0;
+    for (hsize_t at = 0; at < nbytes && !error;) {
+        const size_t left = nbytes - at < sizeof block ? (size_t)(nbytes - at) : sizeof block;
+        ssize_t n = pread(from, block, left, (off_t)at);
+        if (n > 0) n = pwrite(to, block, (size_t)n, (off_t)at);
+        if (n <= 0)
+            error = n == 0 ? EIO : errno;
+        else
+            at += (hsize_t)n;
+    }
+    if (from >= 0) close(from);
+    if (to >= 0 && close(to) != 0 && !error) error = errno;
+    return error ? cli_fail_errno("write", p->r->output_path, error) : CLI_DONE;
+}
+
 static int write_temporary(const char *temporary, void *self) {
     enum { V18 = 1 }; /* H5F_LIBVER_V18, which HDF5 1.10.0 has no name for */
     repacking *p = self;
     hid_t fcpl = cli_h5.H5Fget_create_plist(p->from), root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT);
-    (void)cli_h5.H5Pset_userblock(fcpl, 0);
+    hsize_t user_nbytes = 0;
+    if (fcpl >= 0) (void)cli_h5.H5Pget_userblock(fcpl, &user_nbytes);
     take_group_order(fcpl, root);
     cli_h5_release(root);
     hid_t access = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_FILE_ACCESS_ID_g);
@@ -358,6 +381,7 @@ static int write_temporary(const char *temporary, void *self) {
     int status = p->to >= 0 ? copy_file(p) : repack_fail_write(p, "/");
     for (uint64_t i = 0; i < p->ntypes; i++) cli_h5_release(p->types[i].copy);
     if (p->to >= 0 && cli_h5.H5Fclose(p->to) < 0 && status == CLI_DONE) status = repack_fail_write(p, "/");
+    if (status == CLI_DONE) status = copy_user_block(p, temporary, user_nbytes);
     struct stat written;
     if (status == CLI_DONE && stat(temporary, &written) == 0) p->r->nbytes_out = (uint64_t)written.st_size;
     return status;

@@ -41,8 +41,14 @@ static int run(repacking *p) {
         total += (arguments->dry_run ? 1 : 2) * v->nbytes;
     }
     cli_progress_start(arguments->dry_run ? "analyzing" : "repacking", total);
-    for (uint64_t i = 0; i < r->nvariables && status == CLI_DONE; i++)
+    int refused = CLI_DONE; /* variables that need another option are all named in one run */
+    for (uint64_t i = 0; i < r->nvariables && status == CLI_DONE; i++) {
         if (!r->variables[i].kept_as) status = repack_find_bound(p, &r->variables[i]);
+        if (status != CLI_USAGE) continue;
+        refused = status;
+        status = CLI_DONE;
+    }
+    if (status == CLI_DONE) status = refused;
     for (uint64_t i = 0; i < r->nvariables && status == CLI_DONE && arguments->dry_run; i++)
         if (!r->variables[i].kept_as) status = repack_predict(p, &r->variables[i]);
     if (status == CLI_DONE && !arguments->dry_run) {
@@ -77,6 +83,8 @@ int cli_h5_repack(cli_repack *r) {
         free(p.mentions[i].name);
     }
     free(p.mentions);
+    for (uint64_t i = 0; i < p.nsecond_names; i++) free(p.second_names[i].path);
+    free(p.second_names);
     free(p.link_value);
     free(at.file);
     return status;

@@ -27,6 +27,12 @@ typedef struct mention {
     const char *kept_as;
 } mention;
 
+/* A further hard link of a dataset, by which rules and attributes may name it, too. */
+typedef struct second_name {
+    uint64_t variable; /* its index */
+    char *path;
+} second_name;
+
 typedef struct repacking {
     cli_repack *r;
     hid_t from, to;
@@ -36,6 +42,8 @@ typedef struct repacking {
     uint64_t ntypes, types_capacity;
     mention *mentions;
     uint64_t nmentions, mentions_capacity;
+    second_name *second_names;
+    uint64_t nsecond_names, second_names_capacity;
     uint64_t nbytes_done;
     int has_large_attributes; /* which need objects in the form of HDF5 1.8, not HDF5's own choice */
     char *link_value;
