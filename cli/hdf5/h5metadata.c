@@ -298,9 +298,20 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
 
 /* ---- back into a file ---- */
 
-/* As netCDF writes attributes: a text of fixed size, strings of any, numbers as an array. */
+/* netCDF does not open a file that has others. */
+static int is_netcdf_name(const char *name) {
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] < ' ' || name[i] == 127 || name[i] == '/') return 0;
+    return n > 0 && name[0] != ' ' && name[n - 1] != ' ';
+}
+
+/*
+ * As netCDF writes attributes: a text of fixed size, strings of any, numbers as an array, and a fill value as
+ * a number of the variable's type.
+ */
 static int write_attribute(hid_t dataset, const csz_attribute *a) {
-    hid_t type = -1, space = -1, attribute = -1;
+    hid_t type = -1, space = -1, attribute = -1, stored = -1;
     const void *values = a->values;
     char **texts = NULL;
     hsize_t n = 0;
@@ -331,12 +342,16 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
     else
         space = a->type == CSZ_ATTRIBUTE_TEXT ? cli_h5.H5Screate(H5S_SCALAR)
                                               : cli_h5.H5Screate_simple(1, &n, NULL);
+    if (n == 1 && a->type != CSZ_ATTRIBUTE_STRINGS && strcmp(a->name, "_FillValue") == 0)
+        stored = cli_h5.H5Dget_type(dataset);
     if (type >= 0 && space >= 0)
-        attribute = cli_h5.H5Acreate2(dataset, a->name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+        attribute =
+            cli_h5.H5Acreate2(dataset, a->name, stored >= 0 ? stored : type, space, H5P_DEFAULT, H5P_DEFAULT);
     const int is_done =
         attribute >= 0 && (a->nbytes == 0 || (values && cli_h5.H5Awrite(attribute, type, values) >= 0));
     cli_h5_release(attribute);
     cli_h5_release(space);
+    cli_h5_release(stored);
     cli_h5_release(type);
     free(texts);
     return is_done;
@@ -553,12 +568,18 @@ static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const
 int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, const cli_h5_shape *shape,
                           const unsigned char *section, size_t nbytes) {
     csz_attribute a;
-    int is_done = 1, unlimited[H5S_MAX_RANK];
+    int is_done = 1, nleft = 0, unlimited[H5S_MAX_RANK];
     (void)cli_h5_unlimited_dims(unlimited, file, dataset_path, shape, section, nbytes);
     if (shape->has_names) is_done = write_dims(file, dataset, dataset_path, shape, unlimited);
     for (size_t place = 0; is_done && csz_metadata_next(&a, section, nbytes, &place);)
-        if (a.role == CSZ_ROLE_ATTRIBUTE && !is_own(a.name) && cli_h5.H5Aexists(dataset, a.name) == 0)
+        if (a.role == CSZ_ROLE_ATTRIBUTE && !is_netcdf_name(a.name))
+            nleft++;
+        else if (a.role == CSZ_ROLE_ATTRIBUTE && !is_own(a.name) && cli_h5.H5Aexists(dataset, a.name) == 0)
             is_done = write_attribute(dataset, &a);
+    if (nleft)
+        cli_note("note: %d attribute%s of %s left out, of names that netCDF cannot read: empty, with control "
+                 "characters, a slash or a blank at an end",
+                 nleft, nleft == 1 ? "" : "s", dataset_path);
     return is_done;
 }
 

@@ -186,5 +186,20 @@ for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zi
         check(f"{wrong} is refused in one line", "\n" not in str(error), error)
     else:
         check(f"{wrong} is refused", False)
+
+# attributes of an archive that netCDF cannot have, and a fill value of another type
+import netCDF4  # noqa: E402
+import numpy  # noqa: E402
+
+odd = {" ": 1, "a\x01b": 2, "x ": 3, "a/b": 4, "_FillValue": 3, "@ok": "yes"}
+field = numpy.arange(120, dtype="f4").reshape(10, 12)
+with open("odd.csz", "wb") as file:
+    file.write(csz.compress(field, abs=1e-3, name="T", dims=("y", "x"), attrs=odd))
+said = subprocess.run([CSZ, "decompress", "odd.csz", "-o", "odd.nc:T"], capture_output=True, text=True)
+check("attributes that netCDF cannot name are left out and told", "note: 4 attributes of T left out" in said.stderr, said.stderr)
+with netCDF4.Dataset("odd.nc") as found:
+    variable = found["T"]
+    check("others are there", set(variable.ncattrs()) == {"_FillValue", "@ok"}, variable.ncattrs())
+    check("a fill value has the variable's type", variable._FillValue.dtype == "f4" and variable._FillValue == 3)
 print(f"{failures} properties do not hold" if failures else "all properties hold")
 sys.exit(failures > 0)
