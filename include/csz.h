@@ -371,7 +371,8 @@ typedef struct csz_tile_counts {
     uint64_t nbytes_index;
     uint64_t nbytes_payload;
     uint64_t npyramids;                     /* frames that the pyramid predicts */
-    uint64_t nbytes_level[CSZ_NLEVELS_MAX]; /* that a preview of this level reads of the payload */
+    uint64_t nbytes_level[CSZ_NLEVELS_MAX]; /* of the payload, that hold this level and coarser ones; read in
+                                               groups of 64 tiles */
     uint64_t exact;                         /* of exact archives: bits of neighbours' differences */
 } csz_tile_counts;
 

@@ -378,8 +378,9 @@ static void note_target(const compression *c, const csz_info *info) {
     if (width > 0 && t->bound >= 0.1 * width)
         cli_note("note: such an archive of %s takes a bound of %.4g, %.0f%% of its range: most detail is "
                  "lost; ask for "
-                 "less, or try -p auto",
-                 name, t->bound, 100 * t->bound / width);
+                 "less%s",
+                 name, t->bound, 100 * t->bound / width,
+                 c->arguments->options.predictor == CSZ_PREDICTOR_LORENZO ? ", or try -p auto" : "");
     if (!t->is_close && t->bound == 0)
         cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
                  ratio);

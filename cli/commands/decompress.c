@@ -74,15 +74,19 @@ static int fail_nameless(const char *input_path) {
                           input_path);
 }
 
-/* IN without .csz; standard output for standard input.  *path stays NULL after the message. */
-static int find_output_path(char **path, const char *input_path) {
+/* IN without .csz, and of a part by another name; standard output for standard input.  *path stays NULL after
+ * the message. */
+static int find_output_path(char **path, const cli_arguments *arguments) {
+    const char *input_path = arguments->paths[0];
     const size_t n = strlen(input_path);
     const char *slash = strrchr(input_path, '/');
     const size_t name_nchars = slash ? strlen(slash + 1) : n;
     const int is_stdio = cli_path_is_stdio(input_path);
     if (!is_stdio && (!cli_path_has_suffix(input_path, ".csz") || name_nchars == 4))
         return fail_nameless(input_path);
-    *path = is_stdio ? strdup("-") : strndup(input_path, n - 4);
+    *path = is_stdio ? strdup("-")
+                     : cli_path_of_part(strndup(input_path, n - 4), arguments->level,
+                                        arguments->region.nranges > 0);
     return *path ? CLI_DONE : cli_fail_memory("a path", n);
 }
 
@@ -372,7 +376,8 @@ static int select_level(selection *selected, const csz_info *info, int level, co
     for (int i = 0; i < info->field.ndim; i++) ndims += info->field.dims[i] > 1;
     if (info->nlevels == 1)
         return cli_fail(
-            ndims < 2            ? "%s has no previews, which need two dims or more; leave --level out"
+            info->nelements == 0 ? "%s has no previews, as its field has no elements; leave --level out"
+            : ndims < 2          ? "%s has no previews, which need two dims or more; leave --level out"
             : info->has_pyramids ? "%s has no previews, as one tile holds the field; leave --level out"
             : info->bound_mode == CSZ_BOUND_EXACT
                 ? "%s has no previews, as it keeps every bit; compress within a bound and with "
@@ -437,6 +442,7 @@ static void print_report(const decompression *d, const cli_output *output) {
     cli_json_double(&json, "elapsed_seconds", d->seconds);
     cli_json_u64_array(&json, "field_dims", info->field.dims, info->field.ndim);
     cli_json_u64_array(&json, "region_begin", d->selected.begin, d->selected.field.ndim);
+    cli_json_u64(&json, "level", (uint64_t)d->arguments->level);
     cli_json_end(&json);
 }
 
@@ -470,7 +476,7 @@ int cli_run_decompress(const cli_arguments *arguments) {
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
     char *default_path = NULL;
-    if (!arguments->output_path) status = find_output_path(&default_path, arguments->paths[0]);
+    if (!arguments->output_path) status = find_output_path(&default_path, arguments);
     if (status != CLI_DONE) return status;
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     decompression d = {.arguments = arguments, .spool = -1};

@@ -63,6 +63,7 @@ static int name_output(char **output, const listing *l, const char *path, const 
             return CLI_DONE;
         }
         name[n - 4] = '\0';
+        name = cli_path_of_part(name, l->arguments->level, l->arguments->region.nranges > 0);
     }
     if (name && folder) { /* of a tree what stands behind its folder stays */
         char *placed =

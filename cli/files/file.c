@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,6 +27,18 @@ const char *cli_input_name(const char *path) { return cli_path_is_stdio(path) ? 
 int cli_path_has_suffix(const char *path, const char *suffix) {
     size_t n = strlen(path), m = strlen(suffix);
     return n >= m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+char *cli_path_of_part(char *path, int level, int is_region) {
+    if (!path || (level == 0 && !is_region)) return path;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    const size_t nbytes = strlen(path) + sizeof ".level.part" + 12,
+                 n = dot && dot > base ? (size_t)(dot - path) : strlen(path);
+    char number[24] = "", *name = malloc(nbytes);
+    if (level) snprintf(number, sizeof number, ".level%d", level);
+    if (name) snprintf(name, nbytes, "%.*s%s%s%s", (int)n, path, number, is_region ? ".part" : "", path + n);
+    free(path);
+    return name;
 }
 
 int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes) {

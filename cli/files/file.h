@@ -22,6 +22,10 @@ typedef struct cli_input {
 
 const char *cli_input_name(const char *path); /* for messages */
 int cli_path_has_suffix(const char *path, const char *suffix);
+
+/* The name of a restored field's preview or part: g.level2.f32, g.part.f32.  Frees path and returns another,
+ * or path where it is whole; NULL: no memory. */
+char *cli_path_of_part(char *path, int level, int is_region);
 int cli_path_is_regular(const char *path); /* a file, not a pipe, which is read once */
 
 /* 1 if the bytes, a file's first ones, begin as an archive does; of a path: 1 if it is a regular file that

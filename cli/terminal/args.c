@@ -358,7 +358,7 @@ static const option_row rows[] = {
      "write the archive here, or into this folder; - is standard output (default IN.csz)"},
     {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
      "write the field here, or into this folder; - is standard output, x.npy gets a header (default IN "
-     "without .csz)"},
+     "without .csz; of x.f32.csz a preview is x.level2.f32, a part x.part.f32)"},
     {CLI_COMPRESS, 'r', "recursive", NULL, NULL, apply_recursive,
      "take the .npy, .f32 and .f64 files in folders; with -t and -d every file"},
     {CLI_DECOMPRESS | CLI_INFO | CLI_TEST, 'r', "recursive", NULL, NULL, apply_recursive,

@@ -66,11 +66,14 @@ static void put_verdict(char *text, const csz_analysis *a) {
     const double more = predictor_bits(a, CSZ_PREDICTOR_PYRAMID) - predictor_bits(a, CSZ_PREDICTOR_LORENZO),
                  error = pyramid->error * predictor_bits(a, CSZ_PREDICTOR_PYRAMID) +
                          lorenzo->error * predictor_bits(a, CSZ_PREDICTOR_LORENZO);
-    const int is_wrong = a->npyramids == 0 ? more < 0 : a->npyramids == a->nframes && more > 0;
+    const int is_wrong = a->npyramids == 0 ? more < 0 : a->npyramids == a->nframes && more > 0,
+              is_undecided = !a->is_exact && fabs(more) < (is_wrong ? 2 : 1) * error;
     if (!is_wrong)
-        put(text, a->npyramids ? ", which by its sample is smaller"
-                               : ", as by its sample the pyramid is not smaller");
-    else if (!a->is_exact && fabs(more) < 2 * error)
+        put(text, "%s%s",
+            a->npyramids ? ", which by its sample is smaller"
+                         : ", as by its sample the pyramid is not smaller",
+            is_undecided ? ", but the sample does not decide it" : "");
+    else if (is_undecided)
         put(text, " by its own sample; which is smaller this analysis does not decide");
     else
         put(text, " by its own sample, though -p %s is smaller", a->npyramids ? "lorenzo" : "pyramid");

@@ -550,6 +550,10 @@ for z in range(13):
         for x in range(33):
             assert abs(preview[(z * 16 + y) * 33 + x] - field[(4 * z * 61 + 4 * y) * 130 + 4 * x]) <= 0.05
 assert list(part) == [preview[(z * 16 + y) * 33 + x] for z in range(3, 9) for y in range(16) for x in range(10, 20)]'
+cp auto.csz named.f32.csz && echo kept >named.f32
+holds "a preview and its part have names of their own" bash -c "'$csz' decompress named.f32.csz --level 2 --region 3:9,:,10:20 &&
+    cmp part.f32 named.level2.part.f32 && '$csz' decompress named.f32.csz --level 2 && test -s named.level2.f32 && grep -q kept named.f32"
+json "a preview says its level" level=2 -- "$csz" decompress named.f32.csz --level 2 -f --json
 refuses 1 'lorenzo.csz has no previews.*-p pyramid' "a preview of Lorenzo" "$csz" decompress lorenzo.csz --level 1 -o x
 "$csz" compress hills.f32 -d 396500 -e 0.05 -p pyramid -q -o one_row.csz
 refuses 1 'one_row.csz has no previews, which need two dims' "a preview of a row" "$csz" decompress one_row.csz --level 1 -o x
