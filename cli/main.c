@@ -82,9 +82,8 @@ static const command_row commands[] = {
      "  csz compare a.npy b.npy --json\n"},
     {"analyze", CLI_ANALYZE, 1, NULL, cli_run_analyze, "predict how a field would compress, and why",
      "csz analyze IN -t f32|f64 -d 512x512x512 [-e 1e-3 ...] [-m abs|rel|psnr|pwr] [--floor A]\n"
-     "             [-p lorenzo|pyramid|auto] [--fill V] [--unsigned-zeros] [--exact] [-b auto|cpu|cuda] [-j "
-     "N] "
-     "[--json]",
+     "             [-p lorenzo|pyramid|auto] [--fill V] [--unsigned-zeros] [--exact]\n"
+     "             [-b auto|cpu|cuda] [-j N] [--json]",
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow and predictor\n"
      "at each bound, from sampled tiles, with standard errors (--exact counts all).  Of 1.5 million values\n"
      "and more that takes up to half of the time of compressing with -p auto; with -p lorenzo, of that\n"
