@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_target.c: a size or a ratio is reached by the tightest bound that gives it, within 3% where sizes do
- * not jump; the archive is the one of that bound; and what cannot be reached is said.
+ * test_target.c: a size or a ratio is reached, within 3% where sizes do not jump; the archive is the one of
+ * the bound that was found; and what cannot be reached is said.
  */
 #include "support.h"
 
