@@ -863,6 +863,15 @@ COMP_WORDS=("$csz" "\$@"); COMP_CWORD=\$#
 _csz "$csz"
 for word in \$wanted; do [[ " \${COMPREPLY[*]} " == *" \$word "* ]] || { echo "no \$word in \${COMPREPLY[*]}"; exit 1; }; done
 EOF
+grep '^\\fB\\-' "$here/../../docs/csz.1" >headings.txt # of options in the man page
+missing=
+for command in compress decompress info test verify compare analyze bench "hdf5 repack" "hdf5 cdvals" "hdf5 decode"; do
+    # shellcheck disable=SC2086 # words
+    for option in $("$csz" $command --help | grep -oE '^ +(-., +)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        grep -qF "\\fB${option//-/\\-}\\fR" headings.txt || missing="$missing $option"
+    done
+done
+same_text "every option is in the man page" "" "$missing"
 holds "completion of commands" bash completes.sh 'compare compress' com
 holds "of options" bash completes.sh '-p --predictor --floor --size --unsigned-zeros -r --no-metadata -h --help' compress in.f32 -
 holds "of other commands" bash completes.sh '--level' decompress --le
