@@ -9,6 +9,7 @@
 #include <random>
 
 #include "cuda/common/pointwise.cuh"
+#include "cuda/predict/pyramid.cuh"
 
 static std::mt19937_64 dice(7);
 static unsigned long cases, failures, halves;
@@ -35,6 +36,10 @@ struct f64_job {
     uint64_t q[32];
     double value[32];
 };
+template <typename V> struct octaves_job {
+    typename csz_value<V>::pointwise z;
+    V octaves[32], value[32];
+};
 
 static void f32_kernel(f32_job *job) {
     const csz_powers<float> powers(job->z);
@@ -52,6 +57,33 @@ static void f64_kernel(f64_job *job) {
     job->value[threadIdx.x] = powers.is_low(n) ? powers.low(n) : above;
 }
 
+template <typename V> static void octaves_kernel(octaves_job<V> *job) {
+    const csz_octaves<V> powers(job->z);
+    job->value[threadIdx.x] = powers.value(job->octaves[threadIdx.x], csz_power_of_lanes());
+}
+
+/* Logarithms in octaves: some near a whole number of units and its half, some out of range, zeros, NaN. */
+template <typename V> static void check_octaves(const typename csz_value<V>::pointwise &z, double limit) {
+    octaves_job<V> job;
+    job.z = z;
+    const double unit = sizeof(V) == 4 ? 0x1p-22 : 0x1p-40, odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, limit};
+    for (int i = 0; i < 32; i++) {
+        const double any = (double)(int64_t)dice() * 0x1p-63;
+        const double v = i < 6    ? odd[i]
+                         : i < 20 ? any * limit * 1.01
+                         : i < 26 ? (double)((int64_t)(dice() % 4096) - 2048) * unit * 0.5
+                                  : any * 4;
+        job.octaves[i] = (V)v;
+    }
+    CSZ_LAUNCH(octaves_kernel<V>, 1, 32, 0, 0, &job);
+    for (int i = 0; i < 32; i++) {
+        cases++;
+        if (csz_value<V>::to_bits(job.value[i]) !=
+            csz_value<V>::to_bits(pyramid_value<V>::raise(job.octaves[i], z)))
+            fail("octaves", (uint64_t)csz_value<V>::to_bits(job.octaves[i]), sizeof(V));
+    }
+}
+
 static void check_f32(int kind, double floor) {
     f32_job job;
     const int exponent = floor > 0 ? csz_pointwise_floor_exponent(1e-3, floor, 0) : (int)(dice() % 254) - 126;
@@ -65,6 +97,7 @@ static void check_f32(int kind, double floor) {
         const float v = csz_pointwise_restore_f32((int32_t)job.q[i], &job.z);
         if (csz_bits_f32(v) != csz_bits_f32(job.value[i])) fail("f32", job.q[i], job.z.step);
     }
+    check_octaves<float>(job.z, 480);
 }
 
 static void check_f64(int kind, double floor) {
@@ -95,6 +128,7 @@ static void check_f64(int kind, double floor) {
         const double v = csz_pointwise_restore_f64((int64_t)job.q[i], &job.z);
         if (csz_bits_f64(v) != csz_bits_f64(job.value[i])) fail("f64", job.q[i], job.z.step);
     }
+    check_octaves<double>(job.z, 2047);
 }
 
 /* Steps of values: where the quick logarithm is not near a middle, those of the whole rule. */

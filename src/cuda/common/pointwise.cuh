@@ -125,6 +125,42 @@ struct csz_power_of_lanes {
     }
 };
 
+/*
+ * The value of a logarithm in octaves, as pyramids have them (csz_pointwise_value_...).  Table: see above;
+ * of f32 any.
+ */
+template <typename V> struct csz_octaves;
+
+template <> struct csz_octaves<float> {
+    csz_powers<float> powers;
+
+    __device__ __forceinline__ explicit csz_octaves(const csz_pointwise_f32 &z) : powers(z) {}
+    template <typename Table> __device__ __forceinline__ float value(float octaves, const Table &table) const {
+        const uint32_t size = csz_whole_f32((fabsf(octaves) < 480.0f ? fabsf(octaves) : 0.0f) * 0x1p22f),
+                       log = (int32_t)csz_bits_f32(octaves) < 0 ? 0 - size : size;
+        return size < powers.linear ? powers.low(log) : powers.with_sign(size, log, table);
+    }
+};
+
+/* f64: in steps of one unit. */
+template <> struct csz_octaves<double> {
+    csz_powers<double> powers;
+
+    static __device__ __forceinline__ csz_pointwise_f64 of_units(csz_pointwise_f64 z) {
+        z.step = 1;
+        z.inverse = 1.0;
+        return z;
+    }
+    __device__ __forceinline__ explicit csz_octaves(const csz_pointwise_f64 &z) : powers(of_units(z)) {}
+    template <typename Table>
+    __device__ __forceinline__ double value(double octaves, const Table &table) const {
+        const double in = fabs(octaves) < 2047.0 ? octaves : 0.0,
+                     n = (in * 0x1p40 + CSZ_MAGIC_F64) - CSZ_MAGIC_F64, /* never -0.0 */
+            above = powers.with_sign(fabs(n), csz_bits_f64(n), table);
+        return powers.is_low(n) ? powers.low(n) : above;
+    }
+};
+
 /* ---- logarithms ---- */
 
 /* log2(m) in units of 2^-22, m from 1/2 to 2, plus CSZ_MAGIC_F32_BITS: less than 2 from it. */

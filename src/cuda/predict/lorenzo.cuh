@@ -74,7 +74,11 @@ CSZ_DEVICE csz_predicted<V> csz_lorenzo_predict(uint32_t (&w)[16], csz_predict_s
     if (job.default_shape) {
         uint32_t *exchange = csz_exchange(sh);
         csz_rounded u;
-        if (!csz_agreed(claim().full())) {
+        if (csz_is_pointwise<Z>::value && !csz_agreed(claim().full()) && csz_is_plain<Z>(job, claim())) {
+            if constexpr (csz_is_pointwise<Z>::value)
+                u = csz_round_plain_edge<V, RANK, HASH, Z>(exchange, csz_reference_of(sh), sh.powers, job,
+                                                           claim());
+        } else if (!csz_agreed(claim().full())) {
             const csz_claim &c = claim();
             u = csz_round_edge<V, RANK>(exchange, csz_reference_of(sh), job.data + c.origin,
                                         csz_quantizer_of<Z>(job, c), job.geometry.n[2],

@@ -387,6 +387,8 @@ template <typename V, int RANK, typename S> struct lorenzo_columns {
         tile = t;
         full_sums = RANK > 1 && t.order == CSZ_ORDER_FULL;
         restart();
+#pragma unroll
+        for (int i = 0; i < 4; i++) carry[i] = 0; /* else the compiler keeps them on the stack */
         if (RANK == 3 && !full_sums) slice_carries(carry, tile.firsts, &start);
     }
 

@@ -337,9 +337,10 @@ CSZ_COLD csz_rounded csz_near_mend(uint32_t *exchange, const csz_job<V> &job, co
             u.doubtful = true;
             continue;
         }
-        u.hash +=
-            (csz_value_term(restored) - csz_value_term(value::restore((quantum)*half + middle - bias, z))) *
-            csz_pow_u32(CSZ_VALUE_K, 31 - b);
+        if (is_in)
+            u.hash += (csz_value_term(restored) -
+                       csz_value_term(value::restore((quantum)*half + middle - bias, z))) *
+                      csz_pow_u32(CSZ_VALUE_K, 31 - b);
         *half = (uint16_t)offset;
     }
     return u;
@@ -378,13 +379,23 @@ CSZ_DEVICE typename csz_value<V>::quantum csz_middle_of(const csz_reference<V> *
     return reference->base - (typename csz_value<V>::quantum)(int32_t)(reference->first - (uint32_t)bias);
 }
 
-/*
- * A unit of an edge tile. Takes what it reads of the job as arguments: a noinline function would load the
- * job from memory. plane: elements of a plane.
- */
-template <typename V, int RANK, typename Z>
-CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *reference, const V *tile,
-                                    const Z *quantizer, uint64_t nx, uint64_t plane, const csz_claim &c) {
+/* Does so, and adds that. */
+template <typename V, int RANK, bool HASH, typename Z>
+CSZ_DEVICE void csz_near_add(csz_rounded *u, uint32_t *exchange, const csz_reference<V> *reference,
+                             const csz_job<V> &job, const csz_claim &c, uint32_t near) {
+    const int bias = 1 << (csz_quanta_window<RANK, Z>::nbits - 1);
+    if (!near || u->doubtful) return;
+    const csz_rounded mended =
+        csz_near_mend<V, RANK, Z>(exchange, job, c, csz_middle_of(reference, bias), near);
+    u->hash += HASH ? mended.hash : 0;
+    u->doubtful = mended.doubtful;
+}
+
+/* A unit of an edge tile.  plane: elements of a plane.  PLAIN, powers, near: see csz_log_rounding. */
+template <typename V, int RANK, bool PLAIN, typename Z>
+CSZ_DEVICE csz_rounded csz_edge_unit_round(uint32_t *exchange, csz_reference<V> *reference,
+                                           const double *powers, const V *tile, const Z *quantizer,
+                                           uint64_t nx, uint64_t plane, const csz_claim &c, uint32_t *near) {
     typedef csz_value<V> value;
     const int window = csz_quanta_window<RANK, Z>::nbits, bias = 1 << (window - 1);
     const Z z = *quantizer;
@@ -393,9 +404,9 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
             last_value = __ldg(tile + (c.extent[0] - 1) * plane + (c.extent[1] - 1) * nx + c.extent[2] - 1);
     V v[8], next[8];
     unit.load(next, 0);
-    typename csz_rounding_by<V, Z, false>::type r(
+    typename csz_rounding_by<V, Z, PLAIN>::type r(
         z, quantizer, csz_reference_make(reference, corner_value, last_value, z, quantizer, bias), bias,
-        NULL);
+        powers);
     uint4 *parked = (uint4 *)exchange + threadIdx.x;
 #pragma unroll 1
     for (uint32_t s = 0; s < 4; s++) {
@@ -414,7 +425,8 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
     csz_rounded f;
     f.hash = r.hash();
     f.doubtful = r.doubtful(window, z.bound);
-    if (z.has_fill) {
+    if constexpr (PLAIN) *near = r.near;
+    if (!PLAIN && z.has_fill) {
 #pragma unroll 1
         for (uint32_t s = 0; s < 4; s++) {
             unit.load(v, s);
@@ -427,6 +439,27 @@ CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *refere
         f.doubtful |= csz_restores_fill<V>(w, z, csz_middle_of(reference, bias), bias);
     }
     return f;
+}
+
+/* Takes what it reads of the job as arguments: a noinline function would load the job from memory. */
+template <typename V, int RANK, typename Z>
+CSZ_COLD csz_rounded csz_round_edge(uint32_t *exchange, csz_reference<V> *reference, const V *tile,
+                                    const Z *quantizer, uint64_t nx, uint64_t plane, const csz_claim &c) {
+    return csz_edge_unit_round<V, RANK, false, Z>(exchange, reference, NULL, tile, quantizer, nx, plane, c,
+                                                  NULL);
+}
+
+/* The same with a pointwise bound, where csz_is_plain. */
+template <typename V, int RANK, bool HASH, typename Z>
+CSZ_COLD csz_rounded csz_round_plain_edge(uint32_t *exchange, csz_reference<V> *reference,
+                                          const double *powers, const csz_job<V> &job, const csz_claim &c) {
+    uint32_t near;
+    csz_rounded u = csz_edge_unit_round<V, RANK, true, Z>(
+        exchange, reference, powers, job.data + c.origin, csz_quantizer_of<Z>(job, c), job.geometry.n[2],
+        job.geometry.n[1] * job.geometry.n[2], c, &near);
+    if (!HASH) u.hash = 0;
+    csz_near_add<V, RANK, HASH, Z>(&u, exchange, reference, job, c, near);
+    return u;
 }
 
 /*
@@ -525,14 +558,8 @@ CSZ_DEVICE csz_rounded csz_round_whole(uint32_t *exchange, csz_reference<V> *ref
     }
     u.hash = HASH ? r.hash() : 0;
     u.doubtful |= r.doubtful(window, z.bound);
-    if constexpr (csz_is_pointwise<Z>::value && PLAIN) {
-        if (r.near && !u.doubtful) {
-            const csz_rounded mended =
-                csz_near_mend<V, RANK, Z>(exchange, job, c, csz_middle_of(reference, bias), r.near);
-            u.hash += HASH ? mended.hash : 0;
-            u.doubtful = mended.doubtful;
-        }
-    }
+    if constexpr (csz_is_pointwise<Z>::value && PLAIN)
+        csz_near_add<V, RANK, HASH, Z>(&u, exchange, reference, job, c, r.near);
     if (!PLAIN && z.has_fill) {
         uint32_t w[16];
         csz_words_fetch(w, exchange);

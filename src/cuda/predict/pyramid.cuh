@@ -63,6 +63,11 @@ CSZ_PYRAMID_VALUE(double, f64)
 
 /* ---- numbers of codes ---- */
 
+/* Place of the class with these odd coordinates, z << 2 | y << 1 | x, in the order of csz_class_at. */
+CSZ_DEVICE uint32_t pyramid_class_place(int rank, uint32_t odd) {
+    return (rank == 3 ? 0x74516230u : 0x3120u) >> (4 * odd) & 15;
+}
+
 /*
  * What each halved coordinate and each class adds to the number of a code (csz_pyramid_code), in tiles of
  * these extents.
@@ -77,8 +82,7 @@ struct pyramid_codes {
     /* Number of the code of an element. */
     __device__ __forceinline__ uint32_t of(uint32_t ez, uint32_t ey, uint32_t ex) const {
         const uint32_t klass = (ez & 1) << 2 | (ey & 1) << 1 | (ex & 1);
-        /* csz_class_at undone; a class is the same in two dims, where nbits is larger */
-        const uint32_t number = (nbits == 9 ? 0x74516230u : 0x3120u) >> (4 * klass) & 15;
+        const uint32_t number = pyramid_class_place(nbits == 9 ? 3 : 2, klass);
         return (number << nbits) + (ez / 2 < NZ ? z[ez / 2] : part(2, ez / 2)) +
                (ey / 2 < NY ? y[ey / 2] : part(1, ey / 2)) + (ex / 2 < NX ? x[ex / 2] : part(0, ex / 2));
     }

@@ -542,6 +542,12 @@ template <typename V, int RANK> struct fast_hash {
         const uint32_t two = CSZ_VALUE_J * CSZ_VALUE_J;
         of[i] = of[i] * (RANK == 3 ? two : two * two) + term;
     }
+    /* The same in any order: of the value with these odd coordinates, z << 2 | y << 1 | x. */
+    __device__ __forceinline__ void add_of(int i, int odd, uint32_t term) {
+        const uint32_t two = CSZ_VALUE_J * CSZ_VALUE_J,
+                       behind = (uint32_t)tile::LAST_CLASS - pyramid_class_place(RANK, (uint32_t)odd);
+        of[i] += csz_pow_u32(RANK == 3 ? two : two * two, behind) * term;
+    }
     /* number(i): of the code of class 0 of cell i.  csz_value_weight is the product of these. */
     template <typename Number>
     __device__ __forceinline__ uint32_t sum(const uint32_t *unit_weight, const uint32_t *code_weight,

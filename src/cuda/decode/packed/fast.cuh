@@ -86,33 +86,87 @@ template <typename V, int RANK, bool WHOLE> struct fast_restore {
     __device__ __forceinline__ bool has_row(int plane, int row) const {
         return WHOLE || ((uint32_t)plane < nz && (uint32_t)row < ny);
     }
+    __device__ __forceinline__ bool has_row_of(int i, int r) const {
+        return has_row(RANK == 3 ? 2 * i + (r >> 1) : 0, RANK == 3 ? r & 1 : 2 * i + r);
+    }
+    __device__ __forceinline__ V restored(int klass, int i, V prediction) const {
+        if (!klass) return prediction;
+        return pyramid_value<V>::restore(
+            prediction, (V)(int16_t)code[i][klass % SORTS][klass * tile::CLASS_N], step);
+    }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V) {
         const int odd = csz_class_at(RANK, klass);
-        V r = prediction;
-        if (klass)
-            r = pyramid_value<V>::restore(prediction,
-                                          (V)(int16_t)code[i][klass % SORTS][klass * tile::CLASS_N], step);
-        const bool is_inside = WHOLE || (has_row(RANK == 3 ? 2 * i + (odd >> 2) : 0,
-                                                 RANK == 3 ? odd >> 1 & 1 : 2 * i + (odd >> 1)) &&
-                                         (uint32_t)(odd & 1) < nx);
+        const V r = restored(klass, i, prediction);
+        const bool is_inside = WHOLE || (has_row_of(i, odd >> 1) && (uint32_t)(odd & 1) < nx);
         hash.add(i, is_inside ? csz_value_term(r) : 0);
         return r;
     }
-    __device__ __forceinline__ void row(int i, int r, const V (&v)[1 << RANK]) {
+    /* Values a and b to row r of cell i. */
+    __device__ __forceinline__ void row_store(int i, int r, V a, V b) const {
         if (WHOLE) {
-            pair_store(to.at(i, r), v[2 * r], v[2 * r + 1], to.is_aligned);
-        } else if (has_row(RANK == 3 ? 2 * i + (r >> 1) : 0, RANK == 3 ? r & 1 : 2 * i + r)) {
+            pair_store(to.at(i, r), a, b, to.is_aligned);
+        } else if (has_row_of(i, r)) {
             V *p = to.at(i, r);
-            if (nx > 0) p[0] = v[2 * r];
-            if (nx > 1) p[1] = v[2 * r + 1];
+            if (nx > 0) p[0] = a;
+            if (nx > 1) p[1] = b;
         }
     }
+    __device__ __forceinline__ void row(int i, int r, const V (&v)[1 << RANK]) const {
+        row_store(i, r, v[2 * r], v[2 * r + 1]);
+    }
 };
+
+/*
+ * The same with a pointwise bound: the lattice holds logarithms, of which the output and the checksum have
+ * the powers.
+ */
+template <typename V, int RANK, bool WHOLE> struct power_restore : fast_restore<V, RANK, WHOLE> {
+    typedef fast_restore<V, RANK, WHOLE> base;
+    csz_octaves<V> octaves;
+    typename power_table<V>::type table;
+    bool is_lattice; /* where values go */
+
+    template <typename Number>
+    __device__ __forceinline__ power_restore(csz_team own, uint32_t t, uint4 *chunks,
+                                             const packed_tile<V> &of, const fast_array<V, RANK> &array,
+                                             const Number &number, const typename csz_value<V>::pointwise &by)
+        : base(own, t, chunks, of, array, number), octaves(by), is_lattice(of.restored != NULL) {}
+    __device__ __forceinline__ V operator()(int klass, int i, V prediction, V) const {
+        return base::restored(klass, i, prediction);
+    }
+    __device__ __forceinline__ void row(int i, int r, const V (&v)[1 << RANK]) {
+        V power[2];
+#pragma unroll
+        for (int x = 0; x < 2; x++) {
+            power[x] = octaves.value(v[2 * r + x], table);
+            const bool is_inside = WHOLE || (base::has_row_of(i, r) && (uint32_t)x < base::nx);
+            base::hash.add_of(i, 2 * r + x, is_inside ? csz_value_term(power[x]) : 0);
+        }
+        base::row_store(i, r, is_lattice ? v[2 * r] : power[0], is_lattice ? v[2 * r + 1] : power[1]);
+    }
+};
+
+/* Which of them a quantizer has. */
+template <typename V, int RANK, bool WHOLE, typename Z> struct restore_by {
+    typedef fast_restore<V, RANK, WHOLE> type;
+};
+template <int RANK, bool WHOLE> struct restore_by<float, RANK, WHOLE, csz_pointwise_f32> {
+    typedef power_restore<float, RANK, WHOLE> type;
+};
+template <int RANK, bool WHOLE> struct restore_by<double, RANK, WHOLE, csz_pointwise_f64> {
+    typedef power_restore<double, RANK, WHOLE> type;
+};
+
+/* The quantizer of a tile's lattice, where the bound is pointwise. */
+template <typename Z, typename V>
+CSZ_DEVICE const Z &lattice_pointwise(const decode_call *call, const packed_tile<V> &t) {
+    return ((const Z *)call->pointwise)[t.number * (uint32_t)call->nlevels + t.level];
+}
 
 /* The same, but that nothing is stored. */
 template <typename V, int RANK> struct fast_keep : fast_restore<V, RANK, false> {
     using fast_restore<V, RANK, false>::fast_restore;
-    __device__ __forceinline__ void row(int, int, const V (&)[1 << RANK]) {}
+    __device__ __forceinline__ void row(int, int, const V (&)[1 << RANK]) const {}
 };
 
 /* A thread's column, from one array to another. */
@@ -129,7 +183,7 @@ CSZ_COLD void column_copy(fast_array<V, RANK> to, fast_array<V, RANK> from, uint
  * The exceptions of a tile whose restored values are stored, at the end of its record; returns what they add
  * to the thread's part of the tile's checksum.  All threads; has barriers.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD uint32_t exceptions_put(const decode_call *call, packed_shared<V> *in, uint32_t slot, csz_team team,
                                  uint32_t *wrong) {
     typedef csz_value<V> traits;
@@ -158,7 +212,11 @@ CSZ_COLD uint32_t exceptions_put(const decode_call *call, packed_shared<V> *in, 
                         : out;
         const V value = traits::load(end - (n - i) * traits::words);
         const uint32_t number = shared->codes.of(p.z, p.y, p.x);
-        hash += (csz_value_term(value) - csz_value_term(__ldcg(restored))) *
+        V old = __ldcg(restored);
+        if constexpr (csz_is_pointwise<Z>::value) {
+            if (t->restored) old = pyramid_value<V>::raise(old, lattice_pointwise<Z>(call, *t));
+        }
+        hash += (csz_value_term(value) - csz_value_term(old)) *
                 (shared->general.unit_weight[number >> 5] * shared->general.code_weight[number & 31]);
         if (out) *out = value;
     }
@@ -169,7 +227,7 @@ CSZ_COLD uint32_t exceptions_put(const decode_call *call, packed_shared<V> *in, 
  * A tile whose codes are in chunks: *hash receives the thread's part of the job's checksum of values.  0:
  * nothing is done, as its values are not tame.  WHOLE: it is a whole one.  Behind a barrier; has some.
  */
-template <typename V, int RANK, bool WHOLE>
+template <typename V, int RANK, bool WHOLE, typename Z>
 CSZ_DEVICE bool codes_restore(const decode_call *call, packed_shared<V> *shared, uint32_t slot, V *values,
                               csz_team team, uint32_t *hash, uint32_t *wrong) {
     typedef fast_tile<V, RANK> tile;
@@ -187,23 +245,31 @@ CSZ_DEVICE bool codes_restore(const decode_call *call, packed_shared<V> *shared,
     const auto number = [&](int i) {
         return WHOLE ? tile::code(thread, i) : tile::code(thread, i, shared->codes);
     };
-    fast_restore<V, RANK, WHOLE> code(team, thread, packed_chunks(shared, slot), t,
-                                      t.restored ? lattice : output, number);
+    const auto make = [&] {
+        typedef typename restore_by<V, RANK, WHOLE, Z>::type restorer;
+        const fast_array<V, RANK> &to = t.restored ? lattice : output;
+        uint4 *chunks = packed_chunks(shared, slot);
+        if constexpr (csz_is_pointwise<Z>::value)
+            return restorer(team, thread, chunks, t, to, number, lattice_pointwise<Z>(call, t));
+        else
+            return restorer(team, thread, chunks, t, to, number);
+    };
+    auto code = make();
     typename tile::values v = {};
     tile::template restore<WHOLE>(thread, fast, shared->cases, t.place, v, code);
     if (t.restored && t.out) column_copy(output, lattice, code.nz, code.ny, code.nx);
     uint32_t sum = code.hash.sum(shared->general.unit_weight, shared->general.code_weight, number);
-    if (t.n_exceptions) sum += exceptions_put<V, RANK>(call, shared, slot, team, wrong);
+    if (t.n_exceptions) sum += exceptions_put<V, RANK, Z>(call, shared, slot, team, wrong);
     *hash = sum * csz_tile_weight(t.tile);
     return true;
 }
 
 /* The same of a tile that is not whole. */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD bool partial_restore(const decode_call *call, packed_shared<V> *in, uint32_t slot, V *of_tile,
                               csz_team team, uint32_t *hash, uint32_t *wrong) {
-    return codes_restore<V, RANK, false>(call, &csz_in_shared(*in), slot, &csz_in_shared(*of_tile), team,
-                                         hash, wrong);
+    return codes_restore<V, RANK, false, Z>(call, &csz_in_shared(*in), slot, &csz_in_shared(*of_tile), team,
+                                            hash, wrong);
 }
 
 #endif

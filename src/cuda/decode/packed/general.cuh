@@ -30,9 +30,8 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     const pyramid_place<V> &place = t->place;
     pyramid_codes_of(&shared->codes, RANK, g->log2_t, place.extent, team);
     A *acc = shared->general.acc;
-    const Z *quantizers = (const Z *)call->pointwise; /* of lattices, where the bound is pointwise */
     Z z;
-    if constexpr (csz_is_pointwise<Z>::value) z = quantizers[t->number * (uint32_t)call->nlevels + t->level];
+    if constexpr (csz_is_pointwise<Z>::value) z = lattice_pointwise<Z>(call, *t);
     sparse_stream sparse;
     const bool is_sparse = nwords && (record[0] & 15) == CSZ_MODE_SPARSE,
                is_exact = nwords && (record[0] & 15) == CSZ_MODE_EXACT;

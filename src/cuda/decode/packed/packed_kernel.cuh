@@ -104,15 +104,14 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
         }
         uint32_t hash = 0, wrong = 0;
         bool is_done = false;
-        if constexpr (!csz_is_pointwise<Z>::value) {
-            if (csz_agreed(way == WAY_CODES)) {
-                is_done = pyramid_is_whole<RANK>(t.place)
-                              ? codes_restore<V, RANK, true>(&call, shared, slot, values, team, &hash, &wrong)
-                              : partial_restore<V, RANK>(&call, shared, slot, values, team, &hash, &wrong);
-                if (!is_done) { /* once the reader has its next tile, it must wait */
-                    if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
-                    team_rendezvous(number);
-                }
+        if (csz_agreed(way == WAY_CODES)) {
+            is_done =
+                pyramid_is_whole<RANK>(t.place)
+                    ? codes_restore<V, RANK, true, Z>(&call, shared, slot, values, team, &hash, &wrong)
+                    : partial_restore<V, RANK, Z>(&call, shared, slot, values, team, &hash, &wrong);
+            if (!is_done) { /* once the reader has its next tile, it must wait */
+                if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
+                team_rendezvous(number);
             }
         }
         if (!is_done) hash = general_restore<V, RANK, Z>(&call, shared, slot, values, team, &wrong);

@@ -188,8 +188,7 @@ static_assert(STAGE_BEHIND >= LANE_MAX_WORDS + 8, "there is room behind a record
 
 /*
  * By a warp: how the tile is to be restored; its codes into chunks, if they are wanted.  is_first: it is not
- * read again, and its record counts in the checksum of its group.  Z: the quantizer's type; pointwise bounds
- * have the general form alone.
+ * read again, and its record counts in the checksum of its group.  Z: the quantizer's type.
  */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE uint32_t tile_read(const decode_call *call, packed_shared<V> *shared, uint32_t slot,
@@ -210,15 +209,16 @@ CSZ_DEVICE uint32_t tile_read(const decode_call *call, packed_shared<V> *shared,
                      (unsigned long long)csz_warp_sum_u64(sum));
     }
     __syncwarp();
-    uint32_t n_exceptions = 0, way = WAY_GENERAL;
-    if constexpr (!csz_is_pointwise<Z>::value) {
-        const bool may_be = !t->is_lorenzo && pyramid_is_fast<RANK>(t->place) && !(t->is_wanted && !t->out);
-        way = may_be && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot),
-                                            is_staged ? stage + record_skew(record) : record, is_staged,
-                                            tables, lane, &n_exceptions)
-                  ? WAY_CODES
-                  : WAY_GENERAL;
-    }
+    uint32_t n_exceptions = 0;
+    /* with a pointwise bound the lattice and the output have different values */
+    const bool is_both = csz_is_pointwise<Z>::value && t->restored && t->out,
+               may_be = !t->is_lorenzo && pyramid_is_fast<RANK>(t->place) && !(t->is_wanted && !t->out) &&
+                        !is_both;
+    const uint32_t way = may_be && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot),
+                                                       is_staged ? stage + record_skew(record) : record,
+                                                       is_staged, tables, lane, &n_exceptions)
+                             ? WAY_CODES
+                             : WAY_GENERAL;
     if (lane == 0) {
         t->way = way;
         t->n_exceptions = n_exceptions;

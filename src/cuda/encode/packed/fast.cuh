@@ -7,6 +7,7 @@
 #ifndef CSZ_CUDA_ENCODE_PACKED_FAST_CUH
 #define CSZ_CUDA_ENCODE_PACKED_FAST_CUH
 
+#include "cuda/common/pointwise.cuh"
 #include "cuda/encode/packed/tile.cuh"
 
 /* ---- a value ---- */
@@ -37,6 +38,37 @@ CSZ_DEVICE bool pyramid_accepts(V v, V r, const typename csz_value<V>::quantizer
     return pyramid_value<V>::is_within(v, r, bound) && value::to_bits(v) != z.kept_zero &&
            !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(r) == z.fill));
 }
+
+/*
+ * The full rule: what is quantized of a value, and whether it may come back as a lattice's restored value
+ * does; *back: as what.  Z: the quantizer's type.
+ */
+template <typename V, typename Z> struct value_rule {
+    const packed_tile<V> &tile;
+
+    __device__ __forceinline__ explicit value_rule(const packed_tile<V> &of) : tile(of) {}
+    __device__ __forceinline__ V own(V v) const { return v; }
+    __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
+        *back = restored;
+        return pyramid_accepts(v, restored, tile.quantizer, tile.bound);
+    }
+};
+
+/* With a pointwise bound lattices hold logarithms, in octaves. */
+template <typename V> struct value_rule<V, typename csz_value<V>::pointwise> {
+    typedef csz_value<V> value;
+    typename value::pointwise z;
+    csz_octaves<V> powers;
+
+    __device__ __forceinline__ explicit value_rule(const packed_tile<V> &tile)
+        : z(lattice_quantizer<typename value::pointwise>(tile)), powers(z) {}
+    __device__ __forceinline__ V own(V v) const { return pyramid_value<V>::octaves(v, z); }
+    __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
+        *back = powers.value(restored, csz_power_in_memory());
+        return pyramid_value<V>::holds(v, *back, z) && value::to_bits(v) != value::minus_zero() &&
+               !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(*back) == z.fill));
+    }
+};
 
 /*
  * Where chunk i, 16 bytes, of a unit's codes is parked: as in the exchange, but that bits of i and of the
@@ -146,33 +178,33 @@ template <typename V, int RANK> struct quick_quantize {
 };
 
 /* The same by the full rule, in a tile of any extents. */
-template <typename V, int RANK> struct full_rule_quantize {
+template <typename V, int RANK, typename Z> struct full_rule_quantize {
     typedef fast_tile<V, RANK> tile;
-    typedef csz_value<V> value;
     packed_shared<V> &sh;
+    const value_rule<V, Z> rule;
     uint32_t t, number[tile::CELLS]; /* of codes of class 0 */
     fast_hash<V, RANK> hash;
 
     __device__ __forceinline__ full_rule_quantize(uint32_t thread, packed_shared<V> &shared)
-        : sh(shared), t(thread) {
+        : sh(shared), rule(shared.tile), t(thread) {
 #pragma unroll
         for (int i = 0; i < tile::CELLS; i++) number[i] = tile::code(t, i, sh.codes);
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
     __device__ __forceinline__ void meet() const { __syncthreads(); }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
-        const typename value::quantizer &z = sh.tile.quantizer;
+        const typename csz_value<V>::quantizer &z = sh.tile.quantizer;
         uint32_t at_z, y, x;
         tile::place(t, i, csz_class_at(RANK, klass), &at_z, &y, &x);
         const bool is_inside =
             at_z < sh.tile.place.extent[0] && y < sh.tile.place.extent[1] && x < sh.tile.place.extent[2];
         int32_t code = 0;
         prediction = prediction + (V)0; /* -0.0 is none */
-        V restored = prediction;
-        const auto accepts = [&](V r) { return pyramid_accepts(v, r, z, sh.tile.bound); };
-        const bool good = klass
-                              ? pyramid_quantize(v, prediction, z.inverse, z.step, accepts, &code, &restored)
-                              : accepts(prediction);
+        V restored = prediction, back = v;
+        const auto accepts = [&](V r) { return rule.accepts(v, r, &back); };
+        const bool good = klass ? pyramid_quantize(rule.own(v), prediction, z.inverse, z.step, accepts, &code,
+                                                   &restored)
+                                : accepts(prediction);
         if (klass)
             *parked_at(csz_exchange(sh.predict), number[i] + klass * tile::CLASS_N) =
                 (uint16_t)((is_inside ? code : 0) + 32768);
@@ -180,7 +212,7 @@ template <typename V, int RANK> struct full_rule_quantize {
             const uint32_t c = csz_element_code(RANK, RANK == 3 ? (at_z << 4 | y) << 5 | x : y << 7 | x);
             atomicOr(&sh.predict.exceptions[c >> 5], 1u << (c & 31));
         }
-        hash.add(i, is_inside ? csz_value_term(good ? restored : v) : 0);
+        hash.add(i, is_inside ? csz_value_term(good ? back : v) : 0);
         return restored;
     }
 };

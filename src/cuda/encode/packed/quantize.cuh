@@ -11,38 +11,6 @@
 #include "cuda/encode/packed/fast.cuh"
 #include "cuda/predict/lorenzo.cuh"
 
-/*
- * The rule by which tiles are quantized in the general form: what is quantized of a value, and whether it may
- * come back as a lattice's restored value does; *back: as what.
- */
-template <typename V, typename Z> struct general_rule {
-    typename csz_value<V>::quantizer z;
-    V bound;
-
-    __device__ __forceinline__ explicit general_rule(const packed_tile<V> &tile)
-        : z(tile.quantizer), bound(tile.bound) {}
-    __device__ __forceinline__ V own(V v) const { return v; }
-    __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
-        *back = restored;
-        return pyramid_accepts(v, restored, z, bound);
-    }
-};
-
-/* With a pointwise bound lattices hold logarithms, in octaves. */
-template <typename V> struct general_rule<V, typename csz_value<V>::pointwise> {
-    typedef csz_value<V> value;
-    typename value::pointwise z;
-
-    __device__ __forceinline__ explicit general_rule(const packed_tile<V> &tile)
-        : z(lattice_quantizer<typename value::pointwise>(tile)) {}
-    __device__ __forceinline__ V own(V v) const { return pyramid_value<V>::octaves(v, z); }
-    __device__ __forceinline__ bool accepts(V v, V restored, V *back) const {
-        *back = pyramid_value<V>::raise(restored, z);
-        return pyramid_value<V>::holds(v, *back, z) && value::to_bits(v) != value::minus_zero() &&
-               !(z.has_fill && (value::to_bits(v) == z.fill || value::to_bits(*back) == z.fill));
-    }
-};
-
 /* Puts restored values in place: of all classes, with codes 0 where coded is not set.  Has barriers. */
 template <typename V, typename Own>
 CSZ_DEVICE void pyramid_walk(packed_shared<V> &sh, V *values, const Own &own) {
@@ -65,7 +33,7 @@ template <typename V, typename Z> CSZ_COLD uint32_t general_quantize(packed_shar
     const pyramid_place<V> &p = tile.place;
     const csz_values<V> field(tile.job, tile.claim);
     const uint32_t t = threadIdx.x;
-    const general_rule<V, Z> rule(tile);
+    const value_rule<V, Z> rule(tile);
     uint32_t *exchange = csz_exchange(sh.predict), hash = 0;
     const uint32_t zeros[16] = {CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED,
                                 CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED, CSZ_BIASED,
@@ -167,7 +135,7 @@ CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, bool stores
  * The same by the fast form with the full rule, a tile of any extents; 0: nothing is done, since it is not
  * tame.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stores) {
     typedef fast_tile<V, RANK> tile;
     packed_shared<V> &sh = csz_in_shared(shared);
@@ -176,7 +144,7 @@ CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stor
     const uint32_t t = csz_thread();
     partial_load<V, RANK>(t, v, sh.tile);
     pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
-    full_rule_quantize<V, RANK> code(t, sh);
+    full_rule_quantize<V, RANK, Z> code(t, sh);
     fast_park_known<V, RANK>(t, sh);
     const bool is_tame =
         tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(sh.tile.quantizer.step);
@@ -231,7 +199,7 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
 /*
  * A tile that a pyramid predicts: its codes into the exchange, its exceptions, its hash; with `stores` its
  * restored values into their lattice.  Behind a barrier; has some.  Z: the quantizer's type; pointwise bounds
- * have the general form alone.
+ * have no quick test.
  */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
@@ -242,14 +210,14 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
         sh.predict.order = CSZ_ORDER_FULL;
         sh.predict.reference.base = 0;
     }
-    if constexpr (!csz_is_pointwise<Z>::value) {
-        if (pyramid_is_fast<RANK>(sh.tile.place)) {
+    if (pyramid_is_fast<RANK>(sh.tile.place)) {
+        if constexpr (!csz_is_pointwise<Z>::value) {
             const bool is_quick =
                 !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
             if (is_quick && quick_tile_quantize<V, RANK>(sh, values, stores)) return;
-            __syncthreads();
-            if (full_rule_tile_quantize<V, RANK>(sh, values, stores)) return;
         }
+        __syncthreads();
+        if (full_rule_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
     }
     __syncthreads();
     general_tile_quantize<V, Z>(sh, values, stores);
