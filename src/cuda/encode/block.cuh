@@ -52,9 +52,12 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
      * books are waited for after the first tile is predicted (frame_enter).
      */
     if (t == 64) __threadfence();
-    if (t == 32) {
-        claim_frame(&sh.grid, &sh.claim[3], job, 0, 0);
-        claim_next(&sh.grid, &sh.claim[0], &sh.claim[3], job);
+    if (t == 32) claim_frame(&sh.grid, &sh.claim[0], job, 0, 0);
+    for (bool is_skipped = true; csz_agreed(is_skipped);) { /* by all threads, see claim_delayed */
+        if (t == 32) claim_next(&sh.grid, &sh.claim[0], &sh.claim[0], job);
+        __syncthreads();
+        is_skipped = sh.claim[0].inside && csz_skips(job.work, sh.claim[0].field);
+        __syncthreads();
     }
     if (t == 0) {
         sh.predict.biased = CSZ_BIASED;
@@ -66,6 +69,7 @@ template <typename V> CSZ_COLD void block_begin(encode_shared<V> &sh, const enco
         sh.waiting_words = sh.saved_words = NOTHING_WAITS;
         sh.waiting_how = 0;
         sh.no_wait = sh.delays_claim = sh.delayed_claims = 0;
+        sh.skips_some = csz_skips_some(job.work);
         number_set(sh, 0);
         sh.frame = sh.leaving = NO_FRAME;
         sh.seen_of = ~0u;

@@ -65,18 +65,15 @@ CSZ_DEVICE void claim_frame_after(frame_grid *grid, csz_claim *c, const encode_j
 template <typename V>
 CSZ_DEVICE void claim_next(frame_grid *grid, csz_claim *next, const csz_claim *previous,
                            const encode_job<V> &job) {
-    uint32_t index;
+    const uint32_t index = csz_take_number(&job.work.counters[0]);
     next->frame = previous->frame;
     next->field = previous->field;
     next->first = previous->first;
     next->ntiles = previous->ntiles;
+    next->index = index;
     next->inside = 0;
-    do {
-        index = csz_take_number(&job.work.counters[0]);
-        next->index = index;
-        if (index >= job.work.nfields * job.work.ntiles) return;
-        while (index - next->first >= next->ntiles) claim_frame_after(grid, next, job);
-    } while (csz_skips(job.work, next->field));
+    if (index >= job.work.nfields * job.work.ntiles) return;
+    while (index - next->first >= next->ntiles) claim_frame_after(grid, next, job);
     const uint32_t tile = index - next->first, row = csz_quotient(tile, grid->inverse_x),
                    z = csz_quotient(row, grid->inverse_y), y = row - z * grid->tiles[1],
                    x = tile - row * grid->tiles[2];

@@ -92,6 +92,7 @@ template <typename V> struct encode_shared {
     uint32_t no_wait;                /* so many more records are stored without waiting in the stage */
     uint32_t delays_claim;           /* not 0: the next tile is claimed after a place is known */
     uint32_t delayed_claims;         /* delayed claims left; only one thread reads and writes it */
+    uint32_t skips_some;             /* not 0: all claims are delayed, as fields are skipped */
     /* The block's part of its frame's sums; section_checksum apart, because several threads add to it. */
     unsigned long long part_checksum, section_checksum;
     unsigned long long finish_checksum; /* of a frame's header and index; 0 but while they are made */

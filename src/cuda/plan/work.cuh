@@ -126,6 +126,9 @@ static inline csz_work csz_work_of_lorenzo(csz_work work) {
 CSZ_DEVICE bool csz_skips_all(const csz_work &work) {
     return work.skips && __ldcg(work.skips + work.nfields) == 0;
 }
+CSZ_DEVICE bool csz_skips_some(const csz_work &work) {
+    return work.skips && __ldcg(work.skips + work.nfields) != work.nfields;
+}
 CSZ_DEVICE bool csz_skips(const csz_work &work, uint32_t field) {
     return work.skips && __ldcg(work.skips + field);
 }
