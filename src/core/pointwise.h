@@ -333,10 +333,16 @@ CSZ_FN double csz_real_f64(uint64_t x) { return csz_f64_bits(x + 0x4338000000000
                    negative = (UINT)0 - (csz_bits_##NAME(octaves) >> (sizeof(UINT) * 8 - 1));              \
         return csz_pointwise_power_##NAME((INT)((size ^ negative) - negative), z);                         \
     }                                                                                                      \
+    CSZ_FN FLOAT csz_pointwise_in_octaves_##NAME(UINT size) {                                              \
+        return csz_real_##NAME(size) * ((FLOAT)1 / (FLOAT)((UINT)1 << NBITS));                             \
+    }                                                                                                      \
     CSZ_FN FLOAT csz_pointwise_octaves_##NAME(FLOAT v, const csz_pointwise_##NAME *z) {                    \
-        const UINT size = csz_pointwise_log_##NAME(v, z);                                                  \
-        const FLOAT octaves = csz_real_##NAME(size) * ((FLOAT)1 / (FLOAT)((UINT)1 << NBITS));              \
+        const FLOAT octaves = csz_pointwise_in_octaves_##NAME(csz_pointwise_log_##NAME(v, z));             \
         return csz_##NAME##_bits(csz_bits_##NAME(octaves) | (csz_bits_##NAME(v) & SIGN));                  \
+    }                                                                                                      \
+    /* The same of a magnitude from 2^exponent up. */                                                      \
+    CSZ_FN FLOAT csz_pointwise_octaves_above_##NAME(UINT bits, const csz_pointwise_##NAME *z) {            \
+        return csz_pointwise_in_octaves_##NAME(csz_pointwise_log_above_##NAME(bits, z));                   \
     }
 
 CSZ_POINTWISE(f32, float, int32_t, uint32_t, CSZ_LOG_NBITS_F32, CSZ_POWER_PARTS_AT_F32, 23, 0x3F3504F3u,

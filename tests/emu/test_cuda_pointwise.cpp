@@ -12,7 +12,7 @@
 #include "cuda/predict/pyramid.cuh"
 
 static std::mt19937_64 dice(7);
-static unsigned long cases, failures, halves;
+static unsigned long cases, failures, halves, nnear;
 
 static void fail(const char *what, uint64_t q, uint64_t step) {
     if (failures++ < 10)
@@ -62,6 +62,13 @@ template <typename V> static void octaves_kernel(octaves_job<V> *job) {
     job->value[threadIdx.x] = powers.value(job->octaves[threadIdx.x], csz_power_of_lanes());
 }
 
+static csz_pointwise_f32 pointwise_make(float, double log_bound, int exponent, double bound) {
+    return csz_pointwise_make_f32(log_bound, log_bound, exponent, bound, 0, 0, 0);
+}
+static csz_pointwise_f64 pointwise_make(double, double log_bound, int exponent, double bound) {
+    return csz_pointwise_make_f64(log_bound, log_bound, exponent, bound, 0, 0, 0);
+}
+
 /* Logarithms in octaves: some near a whole number of units and its half, some out of range, zeros, NaN. */
 template <typename V> static void check_octaves(const typename csz_value<V>::pointwise &z, double limit) {
     octaves_job<V> job;
@@ -81,6 +88,31 @@ template <typename V> static void check_octaves(const typename csz_value<V>::poi
         if (csz_value<V>::to_bits(job.value[i]) !=
             csz_value<V>::to_bits(pyramid_value<V>::raise(job.octaves[i], z)))
             fail("octaves", (uint64_t)csz_value<V>::to_bits(job.octaves[i]), sizeof(V));
+    }
+}
+
+/* As far from a value's logarithm as csz_near_logarithms allows, to both sides: the bound holds. */
+template <typename V> static void check_near(double bound, int exponent) {
+    typedef csz_value<V> value;
+    const int is_f64 = sizeof(V) == 8;
+    const double log_bound = csz_pointwise_resolve(bound, is_f64, 0);
+    const auto z = pointwise_make(V(), log_bound, exponent, bound);
+    const csz_near_logarithms<V> near(z, (V)log_bound);
+    for (int i = 0; i < 400; i++) {
+        const typename value::bits size =
+            near.first + (typename value::bits)(i < 4 ? (i & 1 ? near.span - 1 : 0) : dice() % near.span);
+        if (!near.is_any || !near.has(size)) continue;
+        const V v = value::from_bits(dice() & 1 ? size : size | value::minus_zero()),
+                log = pyramid_value<V>::octaves(v, z);
+        if (log != (v < 0 ? -1 : 1) * pyramid_value<V>::octaves_above(size, z)) fail("above", size, is_f64);
+        for (int side = -1; side <= 1; side += 2) {
+            V r = log + (V)side * near.apart;
+            while (std::fabs(log - r) <= near.apart) r = std::nextafter(r, (V)side * (V)1e30);
+            while (std::fabs(log - r) > near.apart) r = std::nextafter(r, log);
+            cases++;
+            nnear++;
+            if (!pyramid_value<V>::holds(v, pyramid_value<V>::raise(r, z), z)) fail("near", size, is_f64);
+        }
     }
 }
 
@@ -153,12 +185,16 @@ int main() {
         const double floor = round % 3 == 0 ? std::exp2(-(double)(dice() % 40)) : 0;
         check_f32(round % 9 / 3, floor);
         check_f64(round % 9 / 3, floor);
+        const double any_bound = std::exp2(-1.5 - (double)(dice() % 16) - (double)(dice() % 1000) * 1e-3);
+        check_near<float>(any_bound, (int)(dice() % 220) - 100);
+        check_near<double>(any_bound * (round % 2 ? 1 : 0x1p-16), (int)(dice() % 1900) - 980);
         if (round % 20) continue;
         const double bound = std::exp2(-1.0 - (double)(dice() % 10)),
                      of_f32 = csz_pointwise_resolve(bound, 0, 1), of_f64 = csz_pointwise_resolve(bound, 1, 1);
         check_quick<float>(csz_pointwise_make_f32(of_f32, of_f32, -90, bound, 0, 0, 0), 200);
         check_quick<double>(csz_pointwise_make_f64(of_f64, of_f64, -300, bound, 0, 0, 0), 490);
     }
-    printf("%lu cases, %lu halfway between two parts, %lu failures\n", cases, halves, failures);
-    return failures != 0 || halves < 1000;
+    printf("%lu cases, %lu halfway between two parts, %lu at the bound of a logarithm, %lu failures\n", cases,
+           halves, nnear, failures);
+    return failures != 0 || halves < 1000 || nnear < 1000000;
 }

@@ -464,7 +464,7 @@ static void check_ties() {
  */
 static void check_pointwise() {
     dice.seed(1);
-    const int kinds[] = {STEEP, SPECIALS, FILLED, RANDOM_BITS, STEPS};
+    const int kinds[] = {STEEP, SPECIALS, FILLED, RANDOM_BITS, STEPS, SMOOTH, BUMP, HUGE_VALUES};
     for (csz_type type : {CSZ_F32, CSZ_F64}) {
         for (int kind : kinds) {
             for (int is_flat = 0; is_flat < 2; is_flat++) {

@@ -126,8 +126,8 @@ struct csz_power_of_lanes {
 };
 
 /*
- * The value of a logarithm in octaves, as pyramids have them (csz_pointwise_value_...).  Table: see above;
- * of f32 any.
+ * The value of a logarithm in octaves, as pyramids have them (csz_pointwise_value_...); above: of one that is
+ * not low.  Table: see above; of f32 any.
  */
 template <typename V> struct csz_octaves;
 
@@ -135,9 +135,14 @@ template <> struct csz_octaves<float> {
     csz_powers<float> powers;
 
     __device__ __forceinline__ explicit csz_octaves(const csz_pointwise_f32 &z) : powers(z) {}
+    static __device__ __forceinline__ uint32_t size_of(float octaves) {
+        return csz_whole_f32((fabsf(octaves) < 480.0f ? fabsf(octaves) : 0.0f) * 0x1p22f);
+    }
+    template <typename Table> __device__ __forceinline__ float above(float octaves, const Table &table) const {
+        return powers.with_sign(size_of(octaves), csz_bits_f32(octaves), table);
+    }
     template <typename Table> __device__ __forceinline__ float value(float octaves, const Table &table) const {
-        const uint32_t size = csz_whole_f32((fabsf(octaves) < 480.0f ? fabsf(octaves) : 0.0f) * 0x1p22f),
-                       log = (int32_t)csz_bits_f32(octaves) < 0 ? 0 - size : size;
+        const uint32_t size = size_of(octaves), log = (int32_t)csz_bits_f32(octaves) < 0 ? 0 - size : size;
         return size < powers.linear ? powers.low(log) : powers.with_sign(size, log, table);
     }
 };
@@ -152,13 +157,44 @@ template <> struct csz_octaves<double> {
         return z;
     }
     __device__ __forceinline__ explicit csz_octaves(const csz_pointwise_f64 &z) : powers(of_units(z)) {}
+    static __device__ __forceinline__ double units_of(double octaves) { /* never -0.0 */
+        return ((fabs(octaves) < 2047.0 ? octaves : 0.0) * 0x1p40 + CSZ_MAGIC_F64) - CSZ_MAGIC_F64;
+    }
+    template <typename Table>
+    __device__ __forceinline__ double above(double octaves, const Table &table) const {
+        const double n = units_of(octaves);
+        return powers.with_sign(fabs(n), csz_bits_f64(n), table);
+    }
     template <typename Table>
     __device__ __forceinline__ double value(double octaves, const Table &table) const {
-        const double in = fabs(octaves) < 2047.0 ? octaves : 0.0,
-                     n = (in * 0x1p40 + CSZ_MAGIC_F64) - CSZ_MAGIC_F64, /* never -0.0 */
-            above = powers.with_sign(fabs(n), csz_bits_f64(n), table);
-        return powers.is_low(n) ? powers.low(n) : above;
+        const double n = units_of(octaves), power = powers.with_sign(fabs(n), csz_bits_f64(n), table);
+        return powers.is_low(n) ? powers.low(n) : power;
     }
+};
+
+/*
+ * Magnitudes of which a restored value passes the whole rule if it is this close to their logarithm in
+ * octaves, without a floor and a fill value: csz_pointwise_resolve leaves 2^-18 octaves (f32) or 2^-37 (f64)
+ * of a pyramid's bound of logarithms.  What a logarithm, a power and their roundings add is at most 2^-19
+ * below 32 octaves (f32), or 2^-39, and what the whole rule takes off the bound less than 2^-21 of it.
+ */
+template <typename V> struct csz_near_logarithms {
+    typedef typename csz_value<V>::bits bits;
+    V apart;
+    bits first, span;
+    bool is_any;
+
+    /* bound: of logarithms, of the field. */
+    __device__ __forceinline__ csz_near_logarithms(const typename csz_value<V>::pointwise &z, V bound)
+        : apart(bound + (V)(sizeof(V) == 4 ? 0x1p-20 : 0x1p-39)), first(z.first) {
+        const int mantissa = sizeof(V) == 4 ? 23 : 52;
+        const bits top = (bits)(sizeof(V) == 4 ? 254 : 2046) << mantissa, /* not the largest octave */
+            most = sizeof(V) == 4 ? (bits)30 << mantissa : top;
+        span = first >= top ? 0 : min(top - first, most);
+        is_any = !z.has_fill && z.slope == 0 && z.exponent >= (sizeof(V) == 4 ? -100 : -980) &&
+                 apart < (V)0.25;
+    }
+    __device__ __forceinline__ bool has(bits size) const { return size - first < span; }
 };
 
 /* ---- logarithms ---- */

@@ -43,6 +43,10 @@ template <typename V> struct pyramid_value;
         static __device__ __forceinline__ V octaves(V v, const pointwise &z) {                               \
             return csz_pointwise_octaves_##NAME(v, &z);                                                      \
         }                                                                                                    \
+        static __device__ __forceinline__ V octaves_above(typename csz_value<V>::bits size,                  \
+                                                          const pointwise &z) {                              \
+            return csz_pointwise_octaves_above_##NAME(size, &z);                                             \
+        }                                                                                                    \
         static __device__ __forceinline__ V raise(V octaves, const pointwise &z) {                           \
             return csz_pointwise_value_##NAME(octaves, &z);                                                  \
         }                                                                                                    \

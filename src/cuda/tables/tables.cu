@@ -12,11 +12,12 @@
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/tables/index.cuh"
 
-/* The quantizer of a frame with a pointwise bound; of one that is refused anything. */
+/* The quantizer of a frame with a pointwise bound; of a pyramid, or one that is refused, anything. */
 static __device__ const void *pointwise_make(const decode_call *call, const archive_view *v,
                                              uint32_t job_number, const frame_parts *f) {
     csz_pointwise_f64 *to = call->pointwise + job_number;
-    const int exponent = f->sound ? frame_exponent(f->head + 8) : 0;
+    const int stored = f->sound ? frame_exponent(f->head + 8) : 0,
+              exponent = csz_pointwise_exponent_holds(stored, (int)call->is_f64) ? stored : 0;
     if (call->is_f64)
         *to = csz_pointwise_make_f64(v->bound_abs, v->bound_abs, exponent, v->bound, v->floor, 0, 0);
     else

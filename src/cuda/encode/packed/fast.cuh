@@ -177,6 +177,66 @@ template <typename V, int RANK> struct quick_quantize {
     }
 };
 
+/*
+ * The same with a pointwise bound, of values that are logarithms: take() makes them so.  Tiles with a value
+ * that is not as csz_near_logarithms wants it are done by the full rule: take() is false, or `least` 0.
+ */
+template <typename V, int RANK> struct quick_logarithms {
+    typedef fast_tile<V, RANK> tile;
+    typedef csz_value<V> value;
+    typedef typename value::bits bits;
+    enum { CLASS_NBYTES = tile::CLASS_N / 2 };
+    const typename value::pointwise &z;
+    V inverse, step, magic;
+    uint32_t least;
+    csz_near_logarithms<V> near;
+    csz_octaves<V> octaves;
+    fast_hash<V, RANK> hash;
+    char *parked[tile::CELLS];
+
+    __device__ __forceinline__ quick_logarithms(uint32_t t, packed_shared<V> &sh)
+        : z(lattice_quantizer<typename value::pointwise>(sh.tile)), inverse(sh.tile.quantizer.inverse),
+          step(sh.tile.quantizer.step), magic(pyramid_magic(step) + (V)32768), least(~0u),
+          near(z, sh.tile.bound), octaves(z) {
+        const uint32_t at = parked_offset(tile::code(t, 0));
+#pragma unroll
+        for (int i = 0; i < tile::CELLS; i++)
+            parked[i] = (char *)csz_exchange(sh.predict) + (at ^ parked_offset(tile::code(0, i)));
+    }
+    /* Whether the thread's values may pass; their logarithms in octaves. */
+    __device__ __forceinline__ bool take(typename tile::values &v) const {
+        bool all = near.is_any;
+#pragma unroll
+        for (int i = 0; i < tile::CELLS; i++) {
+#pragma unroll
+            for (int c = 0; c < 1 << RANK; c++) {
+                const bits size = value::to_bits(v[i][c]) & ~value::minus_zero();
+                all = all & near.has(size);
+                const V log = pyramid_value<V>::octaves_above(size, z);
+                v[i][c] = value::from_bits(value::to_bits(log) | (value::to_bits(v[i][c]) ^ size));
+            }
+        }
+        return all;
+    }
+    __device__ __forceinline__ void row(int, int, const V *) {}
+    __device__ __forceinline__ void meet() const { __syncthreads(); }
+    __device__ __forceinline__ V operator()(int klass, int i, V prediction, V log) {
+        V r = prediction;
+        bits low = 32768;
+        bool good = true;
+        if (klass) {
+            const V k = pyramid_value<V>::code(log, prediction, inverse, magic, &low);
+            r = pyramid_value<V>::restore(prediction, k, step);
+            good = pyramid_value<V>::has_code(k);
+        }
+        good = good & (fast_size(log - r) <= near.apart);
+        least = min(least, good ? 1u : 0u);
+        *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)low;
+        hash.add(i, csz_value_term(octaves.above(r, csz_power_in_memory())));
+        return r;
+    }
+};
+
 /* The same by the full rule, in a tile of any extents. */
 template <typename V, int RANK, typename Z> struct full_rule_quantize {
     typedef fast_tile<V, RANK> tile;

@@ -163,30 +163,46 @@ CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stor
     return true;
 }
 
+/* The quick test that a quantizer has. */
+template <typename V, int RANK, typename Z> struct quick_by {
+    typedef quick_quantize<V, RANK> type;
+};
+template <int RANK> struct quick_by<float, RANK, csz_pointwise_f32> {
+    typedef quick_logarithms<float, RANK> type;
+};
+template <int RANK> struct quick_by<double, RANK, csz_pointwise_f64> {
+    typedef quick_logarithms<double, RANK> type;
+};
+
 /*
  * The same by the fast form, a whole tile; 0: nothing is done, since it is not tame, or the quick rule leaves
  * a value undecided.
  */
-template <typename V, int RANK>
+template <typename V, int RANK, typename Z>
 CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
     typedef fast_tile<V, RANK> tile;
     typename tile::shared &fast = *(typename tile::shared *)values;
     typename tile::values v;
     const uint32_t t = csz_thread();
     fast_load<V, RANK>(t, v, sh.tile);
-    quick_quantize<V, RANK> code(t, sh);
-    const bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
+    typename quick_by<V, RANK, Z>::type code(t, sh);
+    bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
+    if constexpr (csz_is_pointwise<Z>::value) is_tame = is_tame & code.take(v);
     if (__syncthreads_or(!is_tame)) return false;
     tile::template restore<true>(t, fast, sh.cases, sh.tile.place, v, code);
     value_hash_add(sh,
                    code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return tile::code(t, i); }));
-    if (code.nearest == 0) atomicOr(&sh.has_doubt, 1u);
-    if (__syncthreads_or(code.least == 0)) {
-        if (sh.has_doubt) return false;
-        if (code.least == 0) code.refuse(t, sh);
-        __syncthreads();
-        exceptions_count(sh);
-        if (t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
+    if constexpr (csz_is_pointwise<Z>::value) {
+        if (__syncthreads_or(code.least == 0)) return false;
+    } else {
+        if (code.nearest == 0) atomicOr(&sh.has_doubt, 1u);
+        if (__syncthreads_or(code.least == 0)) {
+            if (sh.has_doubt) return false;
+            if (code.least == 0) code.refuse(t, sh);
+            __syncthreads();
+            exceptions_count(sh);
+            if (t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
+        }
     }
     if (!stores) return true;
     if (sh.predict.is_fill)
@@ -198,8 +214,7 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
 
 /*
  * A tile that a pyramid predicts: its codes into the exchange, its exceptions, its hash; with `stores` its
- * restored values into their lattice.  Behind a barrier; has some.  Z: the quantizer's type; pointwise bounds
- * have no quick test.
+ * restored values into their lattice.  Behind a barrier; has some.  Z: the quantizer's type.
  */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
@@ -211,11 +226,9 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
         sh.predict.reference.base = 0;
     }
     if (pyramid_is_fast<RANK>(sh.tile.place)) {
-        if constexpr (!csz_is_pointwise<Z>::value) {
-            const bool is_quick =
-                !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
-            if (is_quick && quick_tile_quantize<V, RANK>(sh, values, stores)) return;
-        }
+        const bool is_quick =
+            !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
+        if (is_quick && quick_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
         __syncthreads();
         if (full_rule_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
     }
