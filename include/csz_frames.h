@@ -182,16 +182,18 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
  */
 typedef struct csz_target {
     uint64_t nbytes_wanted;
-    double bound;    /* the tightest that reaches the target, 0: exact; where none does, the whole range */
+    double bound;    /* that reaches the target, 0: exact; where none does, that of the smallest archive */
     uint64_t nbytes; /* of its archive */
     int ntrials;     /* archives made */
     int is_reached;  /* nbytes <= nbytes_wanted */
     int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or an exact one is as small */
     int is_done;
-    int has_low, has_high, nstalled, nscans, is_scanning; /* from here on: of the search */
-    int64_t low, high, least, most, next, least_step;
-    uint64_t nelements, nbytes_low, nbytes_high;
+    double min, max; /* of the field; 0 where it has no values */
+    int has_low, has_high, nstays, stays_high, nscans, is_scanning, nclimbs, exact; /* of the search */
+    int64_t low, high, least, most, next, after_exact, least_step, left, best, right;
+    uint64_t nelements, nbytes_low, nbytes_high, nbytes_left, nbytes_best;
     double slope;
+    int64_t is_flat;
 } csz_target;
 
 CSZ_API csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,
