@@ -146,9 +146,9 @@ static int64_t find_next(csz_target *t) {
 static int is_exact_next(const csz_target *t, int64_t i) {
     const int64_t tight = t->most - EXACT_OCTAVES * OCTAVE;
     if (!t->has_high) return (i == nothing || t->nclimbs == 1) && t->exact != EXACT_MADE;
-    if (t->exact != EXACT_UNKNOWN) return t->exact == EXACT_PREDICTED && i == nothing && !t->has_low;
-    return t->is_flat || t->high < tight ||
-           (i == nothing ? !t->has_low && !t->is_close : t->has_low && i < tight);
+    const int is_last = i == nothing && !t->has_low && !t->is_close; /* no tighter bound is left */
+    if (t->exact != EXACT_UNKNOWN) return is_last && t->exact == EXACT_PREDICTED;
+    return is_last || t->is_flat || t->high < tight || (i != nothing && t->has_low && i < tight);
 }
 
 static void propose(csz_target *t) {
