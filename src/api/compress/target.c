@@ -6,7 +6,7 @@
  * more.  Where the loosest bound does not reach it, tighter ones are tried, as sizes may grow again.  Bounds
  * are (4096 + m) * 2^e with whole m and e, 0.025% apart at most: numbered in order, they make the search one
  * of integers, the same on every machine.  Below the tightest bound stands the exact archive, as bound 0: it
- * is the answer wherever it reaches the target, and is made where that is likely.  The analysis of a sample
+ * is the answer where it reaches the target, and is made where it may.  The analysis of a sample
  * gives the first bound of a large field and how fast its size falls, so that one or two archives are made
  * where the sample is right.
  */
@@ -24,14 +24,14 @@ enum {
     LEAST_F64 = -1000 * OCTAVE,
     MOST_NUMBER = 1024 * OCTAVE - 1, /* a larger one is infinite */
     LEAST_STEP = OCTAVE / 32,        /* while one side is unknown */
-    STEP_GROWS = 2,
-    MOST_OCTAVES = 16,       /* the same */
+    STEP_GROWS = 2,                  /* by this factor each time */
+    MOST_OCTAVES = 16,
     SCAN_STEP = OCTAVE / 24, /* from one to the next of the tighter bounds that are looked through */
     NSCANS = 8,
     CLIMB_STEP = OCTAVE / 4, /* least distance of bounds where none has reached the target */
     NEAR_STEP = OCTAVE / 32, /* the same, where one is near it */
     NCLIMBS = 12,
-    MOST_TRIALS = 24,
+    MOST_TRIALS = 24,    /* archives in all */
     STALLED = 3,         /* one side stays so often: sizes jump, and the middle is tried */
     LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
     EXACT_RATIO = 8,     /* up to here the search begins with the exact archive */
