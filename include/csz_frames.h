@@ -167,31 +167,34 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
 /*
  * The search for an absolute bound whose archive has at most nbytes_wanted bytes, and at most 3% fewer: the
  * tightest, where sizes fall as bounds grow.  An exact archive that is as small is tighter than any, and has
- * bound 0; it is looked for where the target is an eighth of the field or more, or no bound is left.
+ * bound 0; it is made where the target is an eighth of the field or more, bounds below 2^-14 of the range
+ * reach it, no tighter bound makes a difference, or no bound reaches it.
  * csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target
  * tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
  *
  * For fields in pieces: csz_target_begin, then for each bound of csz_target_next an archive with
  * CSZ_BOUND_ABS, or where it is 0 with CSZ_BOUND_EXACT, workflow auto and predictor Lorenzo, whose size
- * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Two to
- * six archives are usual, 32 the most once one reaches the target.  The result depends on the sizes alone, so
- * it is the same on every machine.
+ * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Five
+ * archives are the average, 24 the most.  The result depends on the sizes alone, so it is the same on every
+ * machine.
  *
- * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that; it
- * may be left out.
+ * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that, as
+ * csz_compress does.  Without it the search takes more archives, and the bound may differ within the 3%.
  */
 typedef struct csz_target {
     uint64_t nbytes_wanted;
-    double bound;    /* the tightest that reaches the target, 0: exact; where none does, the whole range */
+    double bound;    /* that reaches the target, 0: exact; where none does, that of the smallest archive */
     uint64_t nbytes; /* of its archive */
     int ntrials;     /* archives made */
     int is_reached;  /* nbytes <= nbytes_wanted */
     int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or an exact one is as small */
     int is_done;
-    int has_low, has_high, nstalled, nscans, is_scanning; /* from here on: of the search */
-    int64_t low, high, least, most, next, least_step;
-    uint64_t nelements, nbytes_low, nbytes_high;
+    double min, max; /* of the field; 0 where it has no values */
+    int has_low, has_high, nstays, stays_high, nscans, is_scanning, nclimbs, exact; /* of the search */
+    int64_t low, high, least, most, next, after_exact, least_step, left, best, right;
+    uint64_t nelements, nbytes_low, nbytes_high, nbytes_left, nbytes_best;
     double slope;
+    int64_t is_flat;
 } csz_target;
 
 CSZ_API csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,

@@ -20,6 +20,7 @@
 #include "process/signals.h"
 #include "process/workers.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,50 +288,66 @@ static uint64_t archive_nbytes(const compression *c) {
     return nbytes;
 }
 
-/* Lets the analysis choose the first bound, where the values are in memory or can be mapped. */
-static void guess_bound(compression *c) {
+/* Lets the analysis choose the first bound, from values in memory or mapped: the same of every source. */
+static int guess_bound(compression *c) {
     const cli_source *s = &c->source;
-    const uint64_t nbytes = s->data_offset + s->nbytes;
+    const size_t nbytes = (size_t)(s->data_offset + s->nbytes);
     const void *values = s->held.data;
-    void *mapping = MAP_FAILED;
-    if (!values && !s->dataset && !s->is_swapped && s->stream.is_seekable && nbytes <= SIZE_MAX &&
-        s->data_offset % cli_type_nbytes(s->field.type) == 0) {
-        mapping = mmap(NULL, (size_t)nbytes, PROT_READ, MAP_PRIVATE, s->stream.descriptor, 0);
-        if (mapping == MAP_FAILED) return;
-        cli_signals_add_mapping(mapping, (size_t)nbytes);
+    void *mapping = NULL;
+    if (!s->nbytes) return CLI_DONE;
+    if (!values) {
+        mapping = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, s->stream.descriptor, 0);
+        if (mapping == MAP_FAILED) return cli_fail_errno("map", s->stream.name, errno);
+        cli_signals_add_mapping(mapping, nbytes);
         values = (const char *)mapping + s->data_offset;
     }
     csz_options options = c->arguments->options;
     options.threads = c->workers.options.threads;
     options.backend = CSZ_BACKEND_CPU;
-    if (values) (void)csz_target_guess(&c->target, c->workers.contexts[0], values, &s->field, &options);
-    if (mapping == MAP_FAILED) return;
-    cli_signals_remove_mapping(mapping);
-    munmap(mapping, (size_t)nbytes);
+    const csz_status status =
+        csz_target_guess(&c->target, c->workers.contexts[0], values, &s->field, &options);
+    if (mapping) {
+        cli_signals_remove_mapping(mapping);
+        munmap(mapping, nbytes);
+    }
+    return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "analyse", s->stream.name);
 }
 
 static int fail_target(const compression *c) {
-    const double ratio = (double)c->source.nbytes / (double)c->target.nbytes;
-    char size[CLI_NBYTES_TEXT_NBYTES], wanted[CLI_NBYTES_TEXT_NBYTES];
-    cli_nbytes_text(size, (double)c->target.nbytes);
-    cli_nbytes_text(wanted, (double)c->target.nbytes_wanted);
-    if (!(c->range.max > c->range.min)) /* zeros where there are no values */
+    const csz_target *t = &c->target;
+    const double ratio = (double)c->source.nbytes / (double)t->nbytes;
+    const char *name = c->source.stream.name;
+    char size[CLI_NBYTES_TEXT_NBYTES], wanted[CLI_NBYTES_TEXT_NBYTES], with[160];
+    cli_nbytes_text(size, (double)t->nbytes);
+    cli_nbytes_text(wanted, (double)t->nbytes_wanted);
+    if (!c->source.nbytes)
+        return cli_fail("%s cannot be brought to %s: an archive without values has %s; ask for a larger size",
+                        name, wanted, size);
+    if (!(t->max > t->min)) /* zeros where there are no values */
         return cli_fail("%s cannot be brought to %s: its values are all equal or missing, and its archive "
                         "still has %s, ratio %.2f; ask for a larger size or a smaller ratio",
-                        c->source.stream.name, wanted, size, ratio);
-    if (c->target.bound == 0)
+                        name, wanted, size, ratio);
+    if (t->most < t->least)
         return cli_fail(
             "%s cannot be brought to %s: no bound that the type resolves is as small as its range, and "
             "an exact archive has %s, ratio %.2f; ask for a larger size or a smaller ratio",
-            c->source.stream.name, wanted, size, ratio);
-    return cli_fail(
-        "%s cannot be brought to %s: even with a bound as large as its range, %.6g, its archive has "
-        "%s, ratio %.2f; ask for a larger size or a smaller ratio%s",
-        c->source.stream.name, wanted, c->target.bound, size, ratio,
-        !c->arguments->options.unsigned_zeros &&
-                cli_zeros_matter(&c->zeros, c->target.nelements, c->target.nbytes)
-            ? ", or give --unsigned-zeros if signs of zeros do not matter"
-            : "");
+            name, wanted, size, ratio);
+    if (t->bound == 0)
+        snprintf(with, sizeof with, "its smallest archive is the exact one and");
+    else if (t->bound < t->max - t->min)
+        snprintf(with, sizeof with,
+                 "its values lie from %.6g to %.6g, and the smallest archive found, with a bound of %.6g,",
+                 t->min, t->max, t->bound);
+    else
+        snprintf(with, sizeof with, "even with a bound as large as its range, from %.6g to %.6g, its archive",
+                 t->min, t->max);
+    return cli_fail("%s cannot be brought to %s: %s has %s, ratio %.2f; ask for a larger size or a smaller "
+                    "ratio%s",
+                    name, wanted, with, size, ratio,
+                    !c->arguments->options.unsigned_zeros &&
+                            cli_zeros_matter(&c->zeros, t->nelements, t->nbytes)
+                        ? ", or give --unsigned-zeros if signs of zeros do not matter"
+                        : "");
 }
 
 /*
@@ -347,8 +364,8 @@ static int reach_target(compression *c, const cli_output *output) {
     csz_status begun = csz_target_begin(&c->target, sizeof c->target, wanted < 0x1p62 ? (uint64_t)wanted : 1,
                                         &c->range, &c->source.field);
     if (begun != CSZ_OK) return cli_fail_status(begun, "compress", c->source.stream.name);
-    int status = CLI_DONE;
-    guess_bound(c);
+    int status = cli_source_copy(&c->source, c->plan, &c->shape);
+    if (status == CLI_DONE) status = guess_bound(c);
     c->targeted->verify = 0;
     while (status == CLI_DONE && csz_target_next(&bound, &c->target)) {
         cli_sink_abort(&c->sink);
@@ -359,7 +376,7 @@ static int reach_target(compression *c, const cli_output *output) {
     }
     c->targeted->verify = verifies;
     if (status != CLI_DONE) return status;
-    if (!c->target.is_reached && c->source.nbytes) return fail_target(c);
+    if (!c->target.is_reached && (c->source.nbytes || !(c->ratio_wanted > 0))) return fail_target(c);
     status = c->target.bound > 0 ? check_fill(c) : CLI_DONE;
     if (status != CLI_DONE) return status;
     if (is_direct && bound == c->target.bound) return CLI_DONE;
@@ -380,7 +397,9 @@ static void note_target(const compression *c, const csz_info *info) {
                  "lost; ask for "
                  "less%s",
                  name, t->bound, 100 * t->bound / width,
-                 c->arguments->options.predictor == CSZ_PREDICTOR_LORENZO ? ", or try -p auto" : "");
+                 c->arguments->options.predictor == CSZ_PREDICTOR_LORENZO && c->source.ndim > 1
+                     ? ", or try -p auto"
+                     : "");
     if (!t->is_close && t->bound == 0)
         cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
                  ratio);

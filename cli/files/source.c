@@ -183,6 +183,68 @@ int cli_source_spool(cli_source *s) {
     return status;
 }
 
+static int write_at(int descriptor, const unsigned char *from, size_t nbytes, uint64_t offset,
+                    const char *name) {
+    while (nbytes) {
+        const ssize_t written = pwrite(descriptor, from, nbytes, (off_t)offset);
+        if (written < 0 && errno != EINTR) return cli_fail_errno("write a temporary copy of", name, errno);
+        const size_t n = written > 0 ? (size_t)written : 0;
+        from += n, offset += n, nbytes -= n;
+    }
+    return CLI_DONE;
+}
+
+/* A frame's values to where a file of the whole field has them. */
+static int write_frame(int descriptor, const unsigned char *from, const csz_frame *f, const csz_layout *shape,
+                       const cli_source *s) {
+    const size_t size = cli_type_nbytes(s->field.type);
+    const int rows = f->end[2] - f->begin[2] == shape->n[2],
+              planes = rows && f->end[1] - f->begin[1] == shape->n[1];
+    const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1];
+    const size_t piece = f->values_nbytes / (size_t)(nz * ny);
+    int status = CLI_DONE;
+    for (uint64_t z = 0; z < nz && status == CLI_DONE; z++)
+        for (uint64_t y = 0; y < ny && status == CLI_DONE; y++, from += piece)
+            status = write_at(
+                descriptor, from, piece,
+                size * (((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2]),
+                s->stream.name);
+    return status;
+}
+
+int cli_source_copy(cli_source *s, const csz_plan *plan, const csz_layout *shape) {
+    if (s->held.data || s->nbytes == 0 ||
+        (!s->dataset && !s->is_swapped && s->data_offset % cli_type_nbytes(s->field.type) == 0))
+        return CLI_DONE;
+    unsigned char *buffer = cli_allocate("a buffer", shape->values_nbytes);
+    const int descriptor = buffer ? cli_temporary_open(s->nbytes) : -1;
+    int status = descriptor < 0 ? CLI_FAILED : CLI_DONE;
+    uint64_t done = 0;
+    cli_progress_start("copying", s->nbytes);
+    for (uint64_t i = 0; status == CLI_DONE && i < shape->nframes; i++) {
+        csz_frame frame;
+        csz_plan_frame(&frame, plan, i);
+        status = cli_source_read(s, buffer, &frame, shape);
+        if (status == CLI_DONE) status = write_frame(descriptor, buffer, &frame, shape, s);
+        cli_progress_set(done += frame.values_nbytes);
+    }
+    cli_progress_stop();
+    free(buffer);
+    if (status != CLI_DONE) {
+        if (descriptor >= 0) close(descriptor);
+        return status;
+    }
+    cli_h5_close(s->dataset);
+    s->dataset = NULL;
+    if (s->stream.owns_descriptor) close(s->stream.descriptor);
+    s->stream.descriptor = descriptor;
+    s->stream.owns_descriptor = 1;
+    s->stream.nbytes = s->nbytes;
+    s->data_offset = 0;
+    s->is_swapped = 0;
+    return CLI_DONE;
+}
+
 uint64_t cli_source_nbytes(const cli_source *s) { return cli_h5_nbytes(s->dataset); }
 
 int cli_source_is_archive(const cli_source *s) {

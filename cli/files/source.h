@@ -34,6 +34,13 @@ void cli_source_close(cli_source *source); /* zeroed ones are allowed */
 int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan);
 int cli_source_spool(cli_source *source);
 
+/*
+ * Puts a temporary file with the values, in this machine's byte order, in place of a source that cannot be
+ * mapped as they are: a dataset that is read in pieces, values of the other byte order or at an odd offset.
+ * What is read several times is so decoded once.  Not of a pipe.
+ */
+int cli_source_copy(cli_source *source, const csz_plan *plan, const csz_layout *shape);
+
 /* The whole field's range, and what it says of a fill value, in pieces: of a dataset frames, else smaller
  * ones. */
 int cli_source_range(csz_value_range *range, csz_fill_watch *watch, cli_source *source,

@@ -84,8 +84,6 @@ static int apply_bound(cli_arguments *arguments, const char *value) {
     if (!cli_parse_double(&bound, value))
         return cli_fail_usage("bound '%s' is no number that fits f64; give one above 0, such as -e 1e-3",
                               value);
-    if (!(bound > 0) || !isfinite(bound))
-        return cli_fail_usage("bound %s is not a finite number above 0; give one, such as -e 1e-3", value);
     if (arguments->nbounds == CLI_MOST_BOUNDS)
         return cli_fail_usage("-e is given more than %d times; give fewer bounds", CLI_MOST_BOUNDS);
     arguments->bounds[arguments->nbounds++] = bound;
@@ -583,6 +581,13 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         (arguments->options.bound_mode == CSZ_BOUND_PWR || arguments->options.bound_mode == CSZ_BOUND_EXACT))
         return cli_fail_usage("-m %s keeps signs; give it without --unsigned-zeros",
                               cli_mode_names[arguments->options.bound_mode]);
+    for (int i = 0; i < arguments->nbounds && command != CLI_COMPARE; i++) {
+        const int is_ratio = arguments->options.bound_mode == CSZ_BOUND_RATIO;
+        if (!(arguments->bounds[i] > 0) || !isfinite(arguments->bounds[i]))
+            return cli_fail_usage("%s %.9g is not a finite number above 0; give one, such as -e %s",
+                                  is_ratio ? "ratio" : "bound", arguments->bounds[i],
+                                  is_ratio ? "50" : "1e-3");
+    }
     if (arguments->options.bound_mode == CSZ_BOUND_PWR && arguments->has_bound) {
         for (int i = 0; i < arguments->nbounds; i++)
             if (!(arguments->bounds[i] < 1))
@@ -614,6 +619,8 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         arguments->options.bound = (double)arguments->size_wanted;
         arguments->has_bound = 1;
     }
+    if ((command & ENCODES) && !arguments->has_bound && arguments->options.bound_mode == CSZ_BOUND_RATIO)
+        return cli_fail_usage("the ratio is missing; give one, such as -e 50");
     if ((command & ENCODES) && !arguments->has_bound)
         return cli_fail_usage("the bound is missing; give one, such as -e 1e-3");
     return CLI_DONE;

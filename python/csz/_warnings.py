@@ -103,7 +103,7 @@ def warn_of_target(array: Any, archive: Any, fill: Fill) -> None:
         return
     warnings.warn_explicit(
         f"such an archive takes a bound of {info.bound_abs:.4g}, {100 * info.bound_abs / (limits[1] - limits[0]):.0f}% of the range: most detail is lost; "
-        "ask for less, or try predictor='auto'",
+        "ask for less" + (", or try predictor='auto'" if sum(n > 1 for n in info.field.dims[: info.field.ndim]) > 1 and not info.has_pyramids else ""),
         UserWarning,
         *outside(),
     )

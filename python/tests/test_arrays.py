@@ -655,6 +655,17 @@ class Targets(unittest.TestCase):
     def test_what_cannot_be_reached_is_said(self):
         with self.assertRaisesRegex(csz.TargetError, r"to \d+ bytes .*ratio \d+"):
             csz.compress(smooth((40, 50)), ratio=1e6)
+        denormals = (smooth((40, 50)) * np.float32(1e-41)).astype("float32")
+        for field, said in (
+            (np.full((40, 50), np.nan), "all equal or missing"),
+            (np.full((40, 50), 1e-38, "float32"), "all equal or missing"),
+            (denormals, "no bound that the type resolves"),
+            (smooth((40, 50)), "as large as its range, from "),
+        ):
+            with self.subTest(said), self.assertRaisesRegex(csz.TargetError, said):
+                csz.compress(field, ratio=1e6)
+        with self.assertRaisesRegex(csz.TargetError, r"to 10 bytes \(an archive without values has \d+\)"):
+            csz.compress(np.zeros((0, 7)), size=10)
         for given in ({"ratio": 0}, {"size": -1}, {"ratio": 2, "abs": 1}, {"ratio": 2, "size": 5}, {}, {"ratio": float("nan")}):
             with self.subTest(given):
                 self.assertRaises(csz.BoundError, csz.compress, np.zeros(9), **given)

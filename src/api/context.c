@@ -109,7 +109,8 @@ const char *csz_status_string(csz_status status) {
     case CSZ_ERROR_ARGUMENT: return "an argument is missing or outside its range";
     case CSZ_ERROR_TYPE: return "the type is neither f32 nor f64";
     case CSZ_ERROR_DIMS: return "the dims are not 1 to 4 numbers whose product is at most 2^56";
-    case CSZ_ERROR_BOUND: return "the bound is not a positive finite number";
+    case CSZ_ERROR_BOUND:
+        return "the bound is not a finite number above 0, or a pointwise one is not below 1";
     case CSZ_ERROR_CAPACITY: return "the output buffer is too small";
     case CSZ_ERROR_MEMORY: return "out of memory";
     case CSZ_ERROR_LIMIT: return "the memory limit would be exceeded";

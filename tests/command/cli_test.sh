@@ -910,6 +910,46 @@ refuses 1 'values are all equal or missing, and its archive still has .*; ask fo
 : >nothing.f32
 holds "a ratio of a field without elements" "$csz" compress nothing.f32 -d 0 -m ratio -e 2 -f -o r2.csz
 same_text "says nothing of it" "" "$(cat err.txt)"
+refuses 1 'nothing.f32 cannot be brought to 10 B: an archive without values has [0-9]+ B; ask for a larger size$' "but no size below what that takes" \
+    "$csz" compress nothing.f32 -d 0 --size 10 -o none.csz
+absent "which leaves nothing" none.csz
+python3 - <<'PY'
+import array, random
+random.seed(1)
+for name, code, most in (("wide.f32", "f", 3.4028234663852886e38), ("wide.f64", "d", 1.7976931348623157e308)):
+    array.array(code, (random.uniform(-1, 1) * most for _ in range(20000))).tofile(open(name, "wb"))
+PY
+for name in wide.f32 wide.f64; do
+    for ratio in 3 5 7; do
+        holds "ratio $ratio of $name, which the loosest bound misses" "$csz" compress $name -d 20000 -m ratio -e $ratio -f -o r2.csz
+        holds "says nothing of pyramids for one dim" bash -c "! grep -qe '-p auto' err.txt"
+    done
+    refuses 1 'values lie from -[0-9.]+e[+](38|308) to [0-9.]+e[+](38|308), and the smallest archive found, with a bound of ' \
+        "a ratio of $name that none reaches" "$csz" compress $name -d 20000 -m ratio -e 900 -f -o none.csz
+done
+refuses 2 'the ratio is missing; give one, such as -e 50$' "a ratio that is not given" "$csz" compress d3.f64 -d 9600 -m ratio
+for order in '-m ratio -e 0' '-e 0 -m ratio' '-m ratio -e -3'; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 'ratio (0|-3) is not a finite number above 0; give one, such as -e 50$' "and $order" "$csz" compress d3.f64 -d 9600 $order
+done
+refuses 2 'bound 0 is not a finite number above 0; give one, such as -e 1e-3$' "beside a bound of 0" "$csz" compress d3.f64 -d 9600 -e 0
+# With so many values the analysis chooses the first bound, and must see the same ones however they are read.
+python3 - <<'PY'
+import array, random
+random.seed(1)
+values = array.array("f", (random.gauss(0, 1) + i * 1e-3 for i in range(4096)))
+many = array.array("f")
+for i in range(2100):
+    many.extend(values[i:] + values[:i])
+many.tofile(open("many.f32", "wb"))
+many.byteswap()
+text = "{'descr': '>f4', 'fortran_order': False, 'shape': (2100, 4096), }\n"
+open("many.npy", "wb").write(b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text.encode() + many.tobytes())
+PY
+holds "a ratio of many values" "$csz" compress many.f32 -d 2100x4096 -m ratio -e 9 -f -o r2.csz
+holds "of the other byte order at an odd offset" "$csz" compress many.npy -m ratio -e 9 -f -o r3.csz --memory-limit 500M
+holds "gives the same bytes" cmp r2.csz r3.csz
+rm -f many.f32 many.npy wide.f32 wide.f64
 refuses 2 'without -e' "--size with -e" "$csz" compress d3.f64 -d 9600 --size 10K -e 1
 for size in 0 '' x 10X 10MBs -1 inf; do
     refuses 2 'size' "--size '$size'" "$csz" compress d3.f64 -d 9600 --size "$size"

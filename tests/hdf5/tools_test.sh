@@ -233,6 +233,7 @@ PY
     printf '      %s\n' "$(cat err.txt)"
     holds "compress the same values, raw" "$csz" compress planes.f32 -t f32 -d 20x13x512x520 -m rel -e 1e-4 -o held.csz -f
     holds "the bytes are those" cmp held.csz limited.csz
+    holds "a ratio is reached by the same bytes" limited planes.h5:/v 450M -m ratio -e 12
     holds "verify within 450 MiB" python3 "$here/support/peak.py" 450 "$csz" verify planes.h5:/v limited.csz --memory-limit 450M
     # Chunks that both frames of 169 planes share: neither do all stay in memory, nor is one forgotten that is
     # read while another is held.

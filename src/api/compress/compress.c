@@ -21,13 +21,14 @@ static csz_status compress_target(csz_context *context, void *out, size_t out_ca
     csz_target *t = &context->target;
     csz_predictor predictor = o.predictor;
     const double wanted = o.bound;
+    const int is_size = o.bound_mode == CSZ_BOUND_SIZE;
     csz_status status = csz_bound_check(&o);
     if (!status) status = csz_field_check(field);
     if (!status) status = csz_geometry_for(&g, field, &predictor);
     if (status) return status;
     if (g.nelements && !data) return CSZ_ERROR_ARGUMENT;
     const double field_nbytes = (double)g.nelements * (field->type == CSZ_F32 ? 4 : 8);
-    const double most = o.bound_mode == CSZ_BOUND_RATIO ? field_nbytes / wanted : wanted;
+    const double most = is_size ? wanted : field_nbytes / wanted;
     const uint64_t nbytes_wanted = most < 0x1p62 ? (uint64_t)most : (uint64_t)1 << 62;
     o.bound_mode = CSZ_BOUND_ABS;
     o.bound = 1;
@@ -44,7 +45,7 @@ static csz_status compress_target(csz_context *context, void *out, size_t out_ca
         if (!status) csz_target_tell(t, is_full ? 2 * (uint64_t)out_capacity : *out_nbytes);
     }
     if (status) return status;
-    if (!t->is_reached && g.nelements) return CSZ_ERROR_TARGET;
+    if (!t->is_reached && (g.nelements || is_size)) return CSZ_ERROR_TARGET; /* nothing has any ratio */
     if (last == t->bound) return CSZ_OK;
     o = csz_target_options(&o, t->bound);
     return csz_compress_archive(context, out, out_capacity, out_nbytes, data, field, &o);
