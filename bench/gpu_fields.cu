@@ -343,9 +343,12 @@ static void measure_all(fields *f, const char *family, const char *name) {
         o.bound = bound;
         print_row(f->measure_as(family, (std::string(name) + " -m pwr").c_str(), o, o));
     }
-    o.bound_mode = CSZ_BOUND_EXACT;
-    o.bound = 0;
-    print_row(f->measure_as(family, (std::string(name) + " -m exact").c_str(), o, o));
+    if (o.predictor != CSZ_PREDICTOR_PYRAMID) {
+        csz_options exact = o;
+        exact.bound_mode = CSZ_BOUND_EXACT;
+        exact.bound = 0;
+        print_row(f->measure_as(family, (std::string(name) + " -m exact").c_str(), exact, exact));
+    }
     OK(csz_cuda_expect_bound(context, CSZ_BOUND_ABS));
     if (!f->take_logarithms()) return;
     o.bound_mode = CSZ_BOUND_ABS;
