@@ -12,7 +12,7 @@
 #include "cuda/predict/pyramid.cuh"
 
 static std::mt19937_64 dice(7);
-static unsigned long cases, failures, halves, nnear;
+static unsigned long cases, failures, halves, nnear, nquick;
 
 static void fail(const char *what, uint64_t q, uint64_t step) {
     if (failures++ < 10)
@@ -171,11 +171,14 @@ template <typename V, typename Z> static void check_quick(const Z &z, double oct
         const double exponent = z.exponent + octaves * (double)(dice() % 1000000) * 1e-6;
         const V v = (V)std::exp2(exponent);
         bool is_near = false;
-        const uint32_t quick = logarithms.quick(csz_value<V>::to_bits(v), &is_near);
+        V quickly, restored;
+        const uint32_t quick = logarithms.quick(csz_value<V>::to_bits(v), csz_powers<V>(z),
+                                                csz_power_in_memory(), &quickly, &is_near);
         if (is_near || quick == CSZ_NO_STEPS) continue;
         typename csz_value<V>::quantum q;
-        V restored;
-        if (!csz_value<V>::candidate(v, z, &q, &restored) || q != (typename csz_value<V>::quantum)quick)
+        nquick++;
+        if (!csz_value<V>::candidate(v, z, &q, &restored) || q != (typename csz_value<V>::quantum)quick ||
+            csz_value<V>::to_bits(quickly) != csz_value<V>::to_bits(restored))
             fail("quick", quick, (uint64_t)z.step);
     }
 }
@@ -196,5 +199,5 @@ int main() {
     }
     printf("%lu cases, %lu halfway between two parts, %lu at the bound of a logarithm, %lu failures\n", cases,
            halves, nnear, failures);
-    return failures != 0 || halves < 1000 || nnear < 1000000;
+    return failures != 0 || halves < 1000 || nnear < 1000000 || nquick < 40000;
 }
