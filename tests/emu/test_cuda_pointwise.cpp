@@ -12,7 +12,7 @@
 #include "cuda/predict/pyramid.cuh"
 
 static std::mt19937_64 dice(7);
-static unsigned long cases, failures, halves, nnear, nquick;
+static unsigned long cases, failures, halves, nnear;
 
 static void fail(const char *what, uint64_t q, uint64_t step) {
     if (failures++ < 10)
@@ -171,14 +171,11 @@ template <typename V, typename Z> static void check_quick(const Z &z, double oct
         const double exponent = z.exponent + octaves * (double)(dice() % 1000000) * 1e-6;
         const V v = (V)std::exp2(exponent);
         bool is_near = false;
-        V quickly, restored;
-        const uint32_t quick = logarithms.quick(csz_value<V>::to_bits(v), csz_powers<V>(z),
-                                                csz_power_in_memory(), &quickly, &is_near);
+        const uint32_t quick = logarithms.quick(csz_value<V>::to_bits(v), &is_near);
         if (is_near || quick == CSZ_NO_STEPS) continue;
         typename csz_value<V>::quantum q;
-        nquick++;
-        if (!csz_value<V>::candidate(v, z, &q, &restored) || q != (typename csz_value<V>::quantum)quick ||
-            csz_value<V>::to_bits(quickly) != csz_value<V>::to_bits(restored))
+        V restored;
+        if (!csz_value<V>::candidate(v, z, &q, &restored) || q != (typename csz_value<V>::quantum)quick)
             fail("quick", quick, (uint64_t)z.step);
     }
 }
@@ -199,5 +196,5 @@ int main() {
     }
     printf("%lu cases, %lu halfway between two parts, %lu at the bound of a logarithm, %lu failures\n", cases,
            halves, nnear, failures);
-    return failures != 0 || halves < 1000 || nnear < 1000000 || nquick < 40000;
+    return failures != 0 || halves < 1000 || nnear < 1000000;
 }

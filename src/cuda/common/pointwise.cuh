@@ -41,16 +41,13 @@ template <> struct csz_powers<float> {
         : raise(0x200000u - of.offset + ((uint32_t)of.exponent << CSZ_LOG_NBITS_F32)), linear(of.linear),
           low_sign(of.low_sign), slope(of.slope), magic(CSZ_MAGIC_F32_BITS | (of.low_sign & 1)) {}
 
-    template <typename Table>
-    __device__ __forceinline__ float with_sign(uint32_t size, uint32_t of, const Table &) const {
-        return of_raised(size + raise, of);
-    }
     /*
      * A magic number and the fraction's units are a float, which an exact multiplication and addition make a
      * fraction.
      */
-    __device__ __forceinline__ float of_raised(uint32_t raised, uint32_t of) const {
-        const uint32_t units = raised & 0x3FFFFFu;
+    template <typename Table>
+    __device__ __forceinline__ float with_sign(uint32_t size, uint32_t of, const Table &) const {
+        const uint32_t raised = size + raise, units = raised & 0x3FFFFFu;
         const float f = fmaf(csz_f32_bits(magic | units), 0x1p-22f, -(CSZ_MAGIC_F32 + 0x1p21f) * 0x1p-22f);
         const uint32_t bits =
             csz_bits_f32(csz_power_f32(f, 0)) + 2 * (uint32_t)csz_opaque((int)(raised & 0xFFC00000u));
@@ -202,15 +199,15 @@ template <typename V> struct csz_near_logarithms {
 
 /* ---- logarithms ---- */
 
-/* log2(m) in units of 2^-22, m from 1/2 to 2, plus the bits of `magic`, CSZ_MAGIC_F32: less than 2 from it. */
-CSZ_DEVICE uint32_t csz_quick_log(float m, float magic) {
+/* log2(m) in units of 2^-22, m from 1/2 to 2, plus CSZ_MAGIC_F32_BITS: less than 2 from it. */
+CSZ_DEVICE uint32_t csz_quick_log(float m) {
     float log2_m;
 #if defined(__CUDA_ARCH__)
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2_m) : "f"(m));
 #else
     log2_m = log2f(m);
 #endif
-    return csz_bits_f32(fmaf(log2_m, 0x1p22f, magic));
+    return csz_bits_f32(fmaf(log2_m, 0x1p22f, CSZ_MAGIC_F32));
 }
 
 /*
@@ -228,26 +225,17 @@ enum : uint32_t { CSZ_NO_STEPS = 0x80000000u };       /* in no window */
 /* Division by a step: the quotient's whole part, and by its fraction the distance from a middle. */
 struct csz_steps {
     uint32_t inverse; /* 2^(32 + shift) / step, from 2^31 up */
-    uint32_t shift, half, margin, reach;
+    uint32_t shift, margin, reach;
 
     /* units: a step's; exact_inverse: 1 / units, but for 2^-40 of it. */
     __device__ __forceinline__ csz_steps(double units, double exact_inverse) {
-        shift = (uint32_t)csz_opaque((int)(csz_bits_f64(fmax(units, (double)CSZ_QUICK_LEAST)) >> 52) - 1023);
+        shift = (uint32_t)(csz_bits_f64(fmax(units, (double)CSZ_QUICK_LEAST)) >> 52) - 1023;
         const double scaled = exact_inverse * csz_pointwise_power(32 + (int)shift);
         inverse = scaled < 0x1.fffffffep+31 ? (uint32_t)scaled : 0xFFFFFFFFu;
-        half = 1u << (shift - 1);
         margin = (uint32_t)((uint64_t)inverse * CSZ_QUICK_MARGIN >> shift) + 1;
         reach = units >= CSZ_QUICK_LEAST ? 0u - 2 * margin : 0;
     }
-    /* The steps of a logarithm. */
-    __device__ __forceinline__ uint32_t of(uint32_t log) const {
-#if defined(__CUDA_ARCH__)
-        return (__umulhi(log, inverse) + half) >> shift;
-#else
-        return ((uint32_t)((uint64_t)log * inverse >> 32) + half) >> shift;
-#endif
-    }
-    /* The same, and whether it is near a middle. */
+    /* The steps of a logarithm, and whether it is near a middle. */
     __device__ __forceinline__ uint32_t of(uint32_t log, bool *is_near) const {
         const uint64_t steps = (uint64_t)log * inverse + ((uint64_t)1 << (31 + shift));
         *is_near = (uint32_t)(steps >> shift) - margin >= reach;
@@ -259,8 +247,6 @@ template <typename V> struct csz_logarithms;
 
 template <> struct csz_logarithms<float> {
     uint32_t step, first, offset, span; /* of normal numbers from 2^exponent up, but for the largest */
-    uint32_t apart;                     /* from a step, in units: what is farther is near a middle */
-    float magic;                        /* opaque as csz_powers' is */
     csz_steps steps_of;
 
     static __device__ __forceinline__ double inverse_of(const csz_pointwise_f32 &z) {
@@ -270,30 +256,20 @@ template <> struct csz_logarithms<float> {
     __device__ __forceinline__ explicit csz_logarithms(const csz_pointwise_f32 &z)
         : step(z.step), first(z.first),
           offset(z.offset - ((uint32_t)z.exponent << CSZ_LOG_NBITS_F32) - CSZ_MAGIC_F32_BITS),
-          span(0x7F000000u - z.first), apart(z.step < CSZ_QUICK_LEAST ? 0 : z.step / 2 - CSZ_QUICK_MARGIN),
-          magic(csz_f32_bits(CSZ_MAGIC_F32_BITS | (z.low_sign & 1))),
-          steps_of((double)z.step, inverse_of(z)) {}
+          span(0x7F000000u - z.first), steps_of((double)z.step, inverse_of(z)) {}
 
-    /*
-     * A value's steps, without sign, and what they restore; *is_near: the whole rule may find others.
-     * CSZ_NO_STEPS: it must tell.
+    /* A value's steps, without sign; *is_near: the whole rule may find others.  CSZ_NO_STEPS: it must tell.
      */
-    template <typename Table>
-    __device__ __forceinline__ uint32_t quick(uint32_t value, const csz_powers<float> &powers, const Table &,
-                                              float *restored, bool *is_near) const {
+    __device__ __forceinline__ uint32_t quick(uint32_t value, bool *is_near) const {
         const uint32_t size = value & 0x7FFFFFFFu, octave = (size - 0x3F3504F3u) & 0xFF800000u,
-                       units = csz_quick_log(csz_f32_bits(size - octave), magic),
-                       log = (uint32_t)((int32_t)octave >> 1) + units + offset;
+                       units = csz_quick_log(csz_f32_bits(size - octave)),
+                       steps = steps_of.of((uint32_t)((int32_t)octave >> 1) + units + offset, is_near);
         const bool is_in = size - first < span;
-        const uint32_t nearest = (uint32_t)csz_opaque((int)steps_of.of(log)),
-                       steps = is_in ? nearest : value ? (uint32_t)CSZ_NO_STEPS : 0,
-                       /* opaque, so that it is made once */
-            raised = (uint32_t)csz_opaque((int)(steps * step + powers.raise));
-        *is_near = is_in & (log + (apart + powers.raise) - raised >= 2 * apart);
-        const uint32_t power = csz_bits_f32(powers.of_raised(raised, value));
-        *restored = csz_f32_bits(value ? power : 0);
-        return steps;
+        *is_near &= is_in;
+        return is_in ? steps : value ? (uint32_t)CSZ_NO_STEPS : 0;
     }
+    /* The logarithm of so many steps, as csz_powers takes it. */
+    __device__ __forceinline__ uint32_t of(uint32_t steps) const { return steps * step; }
 };
 
 /* From the upper 23 bits of the mantissa.  Only up to 2^500 above 2^exponent, where 32 bits hold it. */
@@ -309,22 +285,17 @@ template <> struct csz_logarithms<double> {
           span(min(0x7FE00000u - first, 500u << 20)), one(0x3F800000u | (uint32_t)(z.low_sign & 1)),
           steps_of((double)z.step * 0x1p-18, z.inverse * 0x1p18) {}
 
-    template <typename Table>
-    __device__ __forceinline__ uint32_t quick(uint64_t value, const csz_powers<double> &powers,
-                                              const Table &table, double *restored, bool *is_near) const {
+    __device__ __forceinline__ uint32_t quick(uint64_t value, bool *is_near) const {
         const uint32_t high = (uint32_t)(value >> 32) & 0x7FFFFFFFu,
                        mantissa = (uint32_t)(value >> 29) & 0x7FFFFFu,
-                       units = csz_quick_log(csz_f32_bits(one | mantissa), CSZ_MAGIC_F32),
-                       nearest = steps_of.of(4 * (high & 0x7FF00000u) + units + offset, is_near);
+                       units = csz_quick_log(csz_f32_bits(one | mantissa)),
+                       steps = steps_of.of(4 * (high & 0x7FF00000u) + units + offset, is_near);
         const bool is_in = high - first < span;
         *is_near &= is_in;
-        const uint32_t steps = is_in                                          ? nearest
-                               : (uint32_t)value | (uint32_t)(value >> 32) ? (uint32_t)CSZ_NO_STEPS
-                                                                              : 0;
-        const double power =
-            powers.with_sign(__hiloint2double(0x43300000, (int)steps) - 0x1p52, value, table);
-        *restored = steps ? power : 0.0;
-        return steps;
+        return is_in ? steps : (uint32_t)value | (uint32_t)(value >> 32) ? (uint32_t)CSZ_NO_STEPS : 0;
+    }
+    __device__ __forceinline__ double of(uint32_t steps) const {
+        return __hiloint2double(0x43300000, (int)steps) - 0x1p52;
     }
 };
 

@@ -260,11 +260,11 @@ template <typename V, bool PLAIN> struct csz_log_rounding {
     __device__ __forceinline__ uint32_t half(V v, uint32_t *folded, bool *is_near) {
         const bits all = value::to_bits(v);
         if (PLAIN) {
-            V restored;
-            const uint32_t steps = logarithms.quick(all, powers, table, &restored, is_near),
+            const uint32_t steps = logarithms.quick(all, is_near),
                            negative = (uint32_t)((int32_t)(all >> (8 * sizeof(V) - 32)) >> 31),
                            offset = (steps ^ negative) - negative + (uint32_t)apart;
-            *folded = value::fold(value::to_bits(restored));
+            const V restored = powers.with_sign(logarithms.of(steps), all, table);
+            *folded = steps ? value::fold(value::to_bits(restored)) : 0; /* 0 restores 0 */
             outside |= offset;
             return offset;
         }
