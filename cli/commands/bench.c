@@ -131,7 +131,8 @@ static void write_direction(cli_json *json, const char *key, const timing *t, ui
 }
 
 static void print_report(const cli_arguments *arguments, const bench *b, const csz_info *info,
-                         const csz_metrics *metrics, const timing *compress, const timing *decompress) {
+                         const csz_tile_counts *counts, const csz_metrics *metrics, const timing *compress,
+                         const timing *decompress) {
     if (arguments->json) {
         cli_report report;
         cli_json json;
@@ -144,7 +145,9 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
         report.nbytes_out = b->archive_nbytes;
         report.seconds = compress->median_seconds;
         report.metrics = metrics;
+        report.npyramids = counts->npyramids;
         cli_report_json(&json, stdout, &report);
+        cli_report_predictor_json(&json, &report);
         cli_json_string(&json, "cpu_isa", csz_cpu_isa());
         cli_json_u64(&json, "repeat", (uint64_t)arguments->repeat);
         cli_json_u64(&json, "threads", (uint64_t)b->options->threads);
@@ -157,9 +160,11 @@ static void print_report(const cli_arguments *arguments, const bench *b, const c
     snprintf(threads, sizeof threads, "%d", b->options->threads);
     printf("%s, %s of %s, %s\n", cli_input_name(arguments->paths[0]), cli_dims_text(dims, &b->field),
            cli_type_names[b->field.type], cli_nbytes_text(size, (double)b->nbytes));
-    printf("bound %s, workflow %s, backend %s, threads %s, cpu %s\n", cli_bound_text(bound, info),
-           cli_name_of(info->workflow, cli_workflow_names), cli_backend_name(csz_context_backend(b->context)),
-           b->options->threads ? threads : "one per core", csz_cpu_isa());
+    printf("bound %s, predictor ", cli_bound_text(bound, info));
+    cli_report_predictor(stdout, info, counts->npyramids);
+    printf(", workflow %s, backend %s, threads %s, cpu %s\n", cli_name_of(info->workflow, cli_workflow_names),
+           cli_backend_name(csz_context_backend(b->context)), b->options->threads ? threads : "one per core",
+           csz_cpu_isa());
     cli_report_size(stdout, info);
     printf(", PSNR %.2f dB (20 log10(range/rmse)), largest error %.6g%s\n\n", metrics->psnr,
            cli_metrics_error(metrics, info->bound_mode),
@@ -204,6 +209,7 @@ static int set_up(bench *b, const cli_arguments *arguments) {
 
 static int run(bench *b, const cli_arguments *arguments) {
     csz_info info;
+    csz_tile_counts counts;
     csz_metrics metrics;
     char miss[CLI_MISS_TEXT_NBYTES];
     timing compress, decompress;
@@ -219,6 +225,8 @@ static int run(bench *b, const cli_arguments *arguments) {
         return CLI_USAGE;
     }
     if (status == CSZ_OK) status = csz_inspect(&info, sizeof info, b->archive, b->archive_nbytes);
+    if (status == CSZ_OK)
+        status = csz_survey(b->context, &counts, sizeof counts, b->archive, b->archive_nbytes);
     if (status == CSZ_OK) status = decompress_once(b);
     if (status == CSZ_OK) {
         const csz_options held = cli_metrics_options(&info);
@@ -241,7 +249,7 @@ static int run(bench *b, const cli_arguments *arguments) {
     (void)cli_note_bound(info.bound_mode, info.bound, info.bound_abs, cli_input_name(arguments->paths[0]),
                          metrics.max - metrics.min, 0);
     (void)cli_fill_note_outlier(&outlier, arguments, b->field.type, cli_input_name(arguments->paths[0]));
-    print_report(arguments, b, &info, &metrics, &compress, &decompress);
+    print_report(arguments, b, &info, &counts, &metrics, &compress, &decompress);
     return CLI_DONE;
 }
 

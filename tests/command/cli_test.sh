@@ -598,7 +598,9 @@ rm -rf said.txt lacking.json zeros.f32 whole.json old
 json verify violations=0 bound=0.001 -- "$csz" verify d3.f32 d3.f32.csz --json
 json "verify of an altered original" violations=1 worst_index=4321 -- "$csz" verify altered.f32 d3.f32.csz --json
 json test 'command="test"' -- "$csz" test d3.f32.csz --json
-json bench violations=0 repeat=2 -- "$csz" bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 --repeat 2 --json
+json bench violations=0 repeat=2 'predictor="lorenzo"' -- "$csz" bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 --repeat 2 --json
+json "bench of a pyramid" 'predictor="pyramid"' npyramids=1 -- "$csz" bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 -p pyramid --repeat 1 --json
+holds "bench names the predictor" grep -q "^bound .*, predictor pyramid, " <("$csz" bench d3.f32 -t f32 -d 12x20x40 -e 1e-3 -p pyramid --repeat 1)
 "$csz" compress d3.f32 -t f32 -d 12x20x40 -e 1e-3 -o - --json >data 2>json.txt
 holds "with -o - the JSON goes to standard error" tool keys json.txt
 holds "and standard output carries the archive alone" cmp data one.csz
