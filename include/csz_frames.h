@@ -179,8 +179,8 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
  * machine.
  *
  * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that, as
- * csz_compress does.  Without it the search takes more archives, and the bound may differ within the 3%; so it
- * may between host and device memory with predictor pyramid or auto, which the device's analysis lacks.
+ * csz_compress does.  Without it the search takes more archives, and the bound may differ within the 3%; so
+ * it may between host and device memory with predictor pyramid or auto, which the device's analysis lacks.
  */
 typedef struct csz_target {
     uint64_t nbytes_wanted;

@@ -73,7 +73,8 @@ static csz_pointwise_f64 pointwise_make(double, double log_bound, int exponent, 
 template <typename V> static void check_octaves(const typename csz_value<V>::pointwise &z, double limit) {
     octaves_job<V> job;
     job.z = z;
-    const double unit = sizeof(V) == 4 ? 0x1p-22 : 0x1p-40, odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, limit};
+    const double unit = sizeof(V) == 4 ? 0x1p-22 : 0x1p-40,
+                 odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, limit};
     for (int i = 0; i < 32; i++) {
         const double any = (double)(int64_t)dice() * 0x1p-63;
         const double v = i < 6    ? odd[i]

@@ -138,10 +138,12 @@ template <> struct csz_octaves<float> {
     static __device__ __forceinline__ uint32_t size_of(float octaves) {
         return csz_whole_f32((fabsf(octaves) < 480.0f ? fabsf(octaves) : 0.0f) * 0x1p22f);
     }
-    template <typename Table> __device__ __forceinline__ float above(float octaves, const Table &table) const {
+    template <typename Table>
+    __device__ __forceinline__ float above(float octaves, const Table &table) const {
         return powers.with_sign(size_of(octaves), csz_bits_f32(octaves), table);
     }
-    template <typename Table> __device__ __forceinline__ float value(float octaves, const Table &table) const {
+    template <typename Table>
+    __device__ __forceinline__ float value(float octaves, const Table &table) const {
         const uint32_t size = size_of(octaves), log = (int32_t)csz_bits_f32(octaves) < 0 ? 0 - size : size;
         return size < powers.linear ? powers.low(log) : powers.with_sign(size, log, table);
     }
@@ -191,8 +193,8 @@ template <typename V> struct csz_near_logarithms {
         const bits top = (bits)(sizeof(V) == 4 ? 254 : 2046) << mantissa, /* not the largest octave */
             most = sizeof(V) == 4 ? (bits)30 << mantissa : top;
         span = first >= top ? 0 : min(top - first, most);
-        is_any = !z.has_fill && z.slope == 0 && z.exponent >= (sizeof(V) == 4 ? -100 : -980) &&
-                 apart < (V)0.25;
+        is_any =
+            !z.has_fill && z.slope == 0 && z.exponent >= (sizeof(V) == 4 ? -100 : -980) && apart < (V)0.25;
     }
     __device__ __forceinline__ bool has(bits size) const { return size - first < span; }
 };

@@ -454,9 +454,9 @@ template <typename V, int RANK, bool HASH, typename Z>
 CSZ_COLD csz_rounded csz_round_plain_edge(uint32_t *exchange, csz_reference<V> *reference,
                                           const double *powers, const csz_job<V> &job, const csz_claim &c) {
     uint32_t near;
-    csz_rounded u = csz_edge_unit_round<V, RANK, true, Z>(
-        exchange, reference, powers, job.data + c.origin, csz_quantizer_of<Z>(job, c), job.geometry.n[2],
-        job.geometry.n[1] * job.geometry.n[2], c, &near);
+    csz_rounded u = csz_edge_unit_round<V, RANK, true, Z>(exchange, reference, powers, job.data + c.origin,
+                                                          csz_quantizer_of<Z>(job, c), job.geometry.n[2],
+                                                          job.geometry.n[1] * job.geometry.n[2], c, &near);
     if (!HASH) u.hash = 0;
     csz_near_add<V, RANK, HASH, Z>(&u, exchange, reference, job, c, near);
     return u;

@@ -91,8 +91,8 @@ template <typename V, int RANK, bool WHOLE> struct fast_restore {
     }
     __device__ __forceinline__ V restored(int klass, int i, V prediction) const {
         if (!klass) return prediction;
-        return pyramid_value<V>::restore(
-            prediction, (V)(int16_t)code[i][klass % SORTS][klass * tile::CLASS_N], step);
+        return pyramid_value<V>::restore(prediction,
+                                         (V)(int16_t)code[i][klass % SORTS][klass * tile::CLASS_N], step);
     }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V) {
         const int odd = csz_class_at(RANK, klass);

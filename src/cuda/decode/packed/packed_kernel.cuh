@@ -105,10 +105,9 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
         uint32_t hash = 0, wrong = 0;
         bool is_done = false;
         if (csz_agreed(way == WAY_CODES)) {
-            is_done =
-                pyramid_is_whole<RANK>(t.place)
-                    ? codes_restore<V, RANK, true, Z>(&call, shared, slot, values, team, &hash, &wrong)
-                    : partial_restore<V, RANK, Z>(&call, shared, slot, values, team, &hash, &wrong);
+            is_done = pyramid_is_whole<RANK>(t.place)
+                          ? codes_restore<V, RANK, true, Z>(&call, shared, slot, values, team, &hash, &wrong)
+                          : partial_restore<V, RANK, Z>(&call, shared, slot, values, team, &hash, &wrong);
             if (!is_done) { /* once the reader has its next tile, it must wait */
                 if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
                 team_rendezvous(number);

@@ -262,9 +262,9 @@ template <typename V, int RANK, typename Z> struct full_rule_quantize {
         prediction = prediction + (V)0; /* -0.0 is none */
         V restored = prediction, back = v;
         const auto accepts = [&](V r) { return rule.accepts(v, r, &back); };
-        const bool good = klass ? pyramid_quantize(rule.own(v), prediction, z.inverse, z.step, accepts, &code,
-                                                   &restored)
-                                : accepts(prediction);
+        const bool good =
+            klass ? pyramid_quantize(rule.own(v), prediction, z.inverse, z.step, accepts, &code, &restored)
+                  : accepts(prediction);
         if (klass)
             *parked_at(csz_exchange(sh.predict), number[i] + klass * tile::CLASS_N) =
                 (uint16_t)((is_inside ? code : 0) + 32768);

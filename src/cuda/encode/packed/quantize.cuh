@@ -164,9 +164,7 @@ CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stor
 }
 
 /* The quick test that a quantizer has. */
-template <typename V, int RANK, typename Z> struct quick_by {
-    typedef quick_quantize<V, RANK> type;
-};
+template <typename V, int RANK, typename Z> struct quick_by { typedef quick_quantize<V, RANK> type; };
 template <int RANK> struct quick_by<float, RANK, csz_pointwise_f32> {
     typedef quick_logarithms<float, RANK> type;
 };
