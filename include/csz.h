@@ -227,8 +227,7 @@ CSZ_API int csz_zstd_available(void);
 
 /*
  * The largest archive that the field can give, whatever its values: at most the field + 1% + 1 KiB.
- * options may be NULL: the defaults.  Options that csz_compress refuses are refused, but for the backend, and
- * an absolute bound of 0, which may be set later.
+ * options may be NULL: the defaults.  It does not depend on the bound, which may be set later.
  */
 CSZ_API csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_options *options);
 

@@ -385,42 +385,8 @@ static void a_large_psnr_is_finite(void **state) {
     assert_true(fabs(m.psnr - psnr) < 1e-10 && fabs(qm.psnr - psnr) < 1e-10);
 }
 
-/* Who asks for room learns what csz_compress would refuse; a bound may be set later. */
-static void room_is_refused_where_compressing_is(void **state) {
-    static const struct {
-        csz_bound_mode mode;
-        double bound, floor;
-        csz_status status;
-    } cases[] = {{CSZ_BOUND_PWR, 1, 0, CSZ_ERROR_BOUND},
-                 {CSZ_BOUND_PWR, 0.1, -1, CSZ_ERROR_ARGUMENT},
-                 {CSZ_BOUND_ABS, 1, 1, CSZ_ERROR_ARGUMENT},
-                 {CSZ_BOUND_ABS, NAN, 0, CSZ_ERROR_BOUND},
-                 {CSZ_BOUND_ABS, -1, 0, CSZ_ERROR_BOUND},
-                 {CSZ_BOUND_REL, INFINITY, 0, CSZ_ERROR_BOUND},
-                 {CSZ_BOUND_RATIO, 0, 0, CSZ_ERROR_BOUND},
-                 {CSZ_BOUND_EXACT, 1, 0, CSZ_ERROR_BOUND},
-                 {(csz_bound_mode)9, 1, 0, CSZ_ERROR_ARGUMENT},
-                 {CSZ_BOUND_PWR, 0.1, 1, CSZ_OK},
-                 {CSZ_BOUND_ABS, 0, 0, CSZ_OK},
-                 {CSZ_BOUND_SIZE, 9, 0, CSZ_OK}};
-    test_field s = sample_make(field_2d(CSZ_F32, 30, 40), SMOOTH, 1);
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        size_t nbytes;
-        uint8_t out[1];
-        csz_options o = options_make(cases[i].mode, cases[i].bound);
-        o.floor = cases[i].floor;
-        assert_int_equal(csz_compress_bound(&nbytes, &s.field, &o), cases[i].status);
-        if (cases[i].status)
-            assert_int_equal(csz_compress(the_context(), out, 1, &nbytes, s.data, &s.field, &o),
-                             cases[i].status);
-    }
-    sample_free(&s);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(room_is_refused_where_compressing_is),
         cmocka_unit_test(null_pointers_are_refused),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(bounds_that_bound_nothing_are_refused),

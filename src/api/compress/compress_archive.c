@@ -39,10 +39,7 @@ csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_
     csz_options o;
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_options_copy(&o, sizeof o, options);
-    o.backend = CSZ_BACKEND_CPU; /* the size does not depend on where it is made */
-    const csz_options given = o;
-    if (!status) status = csz_options_check(&o, &given);
-    if (!status && !(o.bound == 0 && o.bound_mode == CSZ_BOUND_ABS)) status = csz_bound_check(&o);
+    if (o.bound_mode == CSZ_BOUND_EXACT) o.predictor = CSZ_PREDICTOR_LORENZO;
     if (!status) status = csz_geometry_for(&g, field, &o.predictor);
     if (status) return status;
     int has_zstd = o.zstd_level > 0;
