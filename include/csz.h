@@ -116,7 +116,8 @@ typedef struct csz_field {
 /*
  * What `bound` bounds.  max and min are of the finite values that are not missing.  The last two are targets,
  * for csz_compress alone: it finds an absolute bound whose archive reaches the target, or makes an exact
- * archive where that reaches it; see csz_target in csz_frames.h.
+ * archive where that reaches it; see csz_target in csz_frames.h.  Which bounds are tried may depend on the
+ * room in a buffer in device memory, where that is less than csz_compress_bound.
  */
 typedef enum csz_bound_mode {
     CSZ_BOUND_ABS = 0,    /* |restored - original| <= bound */

@@ -166,9 +166,9 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
 
 /*
  * The search for an absolute bound whose archive has at most nbytes_wanted bytes, and at most 3% fewer: the
- * tightest, where sizes fall as bounds grow.  An exact archive that is as small is tighter than any, and has
- * bound 0; it is made where the target is an eighth of the field or more, bounds below 2^-14 of the range
- * reach it, no tighter bound makes a difference, or no bound reaches it.
+ * tightest of those that are tried.  An exact archive that is as small is tighter than any, and has bound 0.
+ * It is made where the target is an eighth of the field or more, before bounds below 2^-14 of the range, and
+ * where no other archive comes within the 3%.
  * csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target
  * tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
  *
@@ -179,8 +179,9 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
  * machine.
  *
  * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that, as
- * csz_compress does.  Without it the search takes more archives, and the bound may differ within the 3%; so
- * it may between host and device memory with predictor pyramid or auto, which the device's analysis lacks.
+ * csz_compress does.  Without it the search takes more archives, and the bound may differ within the 3%.
+ * With predictor pyramid or auto the bound may differ so between a field in host memory and the same one in
+ * device memory, as the analysis there knows no pyramids.
  */
 typedef struct csz_target {
     uint64_t nbytes_wanted;

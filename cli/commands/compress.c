@@ -405,8 +405,11 @@ static void note_target(const compression *c, const csz_info *info) {
                  ratio);
     else if (!t->is_close && t->has_low)
         cli_note("note: %s reaches ratio %.2f, as no bound that was tried comes closer: one a little "
-                 "tighter reaches %.2f",
+                 "tighter reaches %.2f, which is too little",
                  name, ratio, (double)c->source.nbytes / (double)t->nbytes_low);
+    else if (!t->is_close)
+        cli_note("note: %s reaches ratio %.2f, more than asked for, with every bound that was tried", name,
+                 ratio);
 }
 
 /* is_short: one line, of one of many files. */

@@ -291,6 +291,48 @@ static void sizes_that_no_archive_has_are_refused(void **state) {
     sample_free(&s);
 }
 
+/* A buffer that holds the target and little more is enough, and changes nothing. */
+static void the_result_does_not_depend_on_the_room(void **state) {
+    (void)state;
+    test_field s = sample_make(field_3d(CSZ_F32, 20, 50, 70), ROUGH, 7);
+    csz_options o = options_make(CSZ_BOUND_SIZE, 12000);
+    archive large = archive_make(&s, &o);
+    const csz_target in_large = last_target();
+    for (size_t capacity = large.nbytes; capacity <= 20000; capacity += 4000) {
+        uint8_t *out = malloc(capacity);
+        size_t nbytes;
+        ASSERT_OK(csz_compress(the_context(), out, capacity, &nbytes, s.data, &s.field, &o));
+        assert_int_equal(nbytes, large.nbytes);
+        assert_memory_equal(out, large.bytes, nbytes);
+        assert_true(last_target().ntrials == in_large.ntrials && last_target().bound == in_large.bound);
+        free(out);
+    }
+    uint8_t *out = malloc(large.nbytes - 1);
+    size_t nbytes;
+    assert_int_equal(csz_compress(the_context(), out, large.nbytes - 1, &nbytes, s.data, &s.field, &o),
+                     CSZ_ERROR_CAPACITY);
+    free(out);
+    archive_free(&large);
+    sample_free(&s);
+}
+
+/* Days in quarters: any bound that they fit takes more than all their bits, or loses most of them. */
+static void whole_numbers_far_from_zero_are_kept(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 200, 300), SMOOTH, 5);
+    for (uint64_t i = 0; i < s.n; i++) ((float *)s.data)[i] = 2460000.5f + 0.25f * (float)(i / 3000);
+    csz_options o = options_make(CSZ_BOUND_EXACT, 0);
+    const double most = (double)s.nbytes / (double)compressed_nbytes(&s, &o);
+    for (double ratio = 9; ratio < most; ratio *= 1.3) {
+        o = options_make(CSZ_BOUND_RATIO, ratio);
+        archive a = archive_make(&s, &o);
+        assert_true(last_target().bound == 0 || last_target().is_close);
+        archive_free(&a);
+    }
+    assert_true(most > 20);
+    sample_free(&s);
+}
+
 /* Denormals have no bounds but one above their range, which would lose them all; their few bits are cheap. */
 static void denormals_reach_targets_by_an_exact_archive_alone(void **state) {
     (void)state;
@@ -443,6 +485,8 @@ int main(void) {
         cmocka_unit_test(the_result_does_not_depend_on_threads),
         cmocka_unit_test(analysis_saves_archives),
         cmocka_unit_test(what_cannot_be_reached_is_said),
+        cmocka_unit_test(the_result_does_not_depend_on_the_room),
+        cmocka_unit_test(whole_numbers_far_from_zero_are_kept),
         cmocka_unit_test(easy_targets_have_the_tightest_bound),
         cmocka_unit_test(targets_within_reach_of_exact_archives_are_exact),
         cmocka_unit_test(exact_archives_of_large_ratios_are_found),
