@@ -168,7 +168,7 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
  * The search for an absolute bound whose archive has at most nbytes_wanted bytes, and at most 3% fewer: the
  * tightest of those that are tried.  An exact archive that is as small is tighter than any, and has bound 0.
  * It is made where the target is an eighth of the field or more, before bounds below 2^-14 of the range, and
- * where no other archive comes within the 3%.
+ * where no other archive comes within the 3%; then, last, the one of the tightest bound is made, too.
  * csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target
  * tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
  *
@@ -196,7 +196,7 @@ typedef struct csz_target {
     int64_t low, high, least, most, next, after_exact, least_step, left, best, right;
     uint64_t nelements, nbytes_low, nbytes_high, nbytes_left, nbytes_best;
     double slope;
-    int64_t is_flat;
+    int64_t is_flat, is_last;
 } csz_target;
 
 CSZ_API csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,

@@ -233,6 +233,7 @@ class Target(c.Structure):
         ("nbytes_best", c.c_uint64),
         ("slope", c.c_double),
         ("is_flat", c.c_int64),
+        ("is_last", c.c_int64),
     ]
 
 

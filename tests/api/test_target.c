@@ -333,6 +333,20 @@ static void whole_numbers_far_from_zero_are_kept(void **state) {
     sample_free(&s);
 }
 
+/* A mask has few sizes, of which none is near the target; that of the tightest bound reaches it. */
+static void masks_are_kept_by_the_tightest_bound(void **state) {
+    (void)state;
+    test_field s = sample_make(field_2d(CSZ_F32, 200, 300), SMOOTH, 5);
+    for (uint64_t i = 0; i < s.n; i++) ((float *)s.data)[i] = (i * i >> 3) % 29 == 0;
+    csz_options o = options_make(CSZ_BOUND_RATIO, 12);
+    archive a = archive_make(&s, &o);
+    assert_true(last_target().bound > 0 && last_target().bound < 1e-30 &&
+                last_target().ntrials <= MOST_TRIALS);
+    assert_is_that_of_its_bound(&a, &s, o);
+    archive_free(&a);
+    sample_free(&s);
+}
+
 /* Denormals have no bounds but one above their range, which would lose them all; their few bits are cheap. */
 static void denormals_reach_targets_by_an_exact_archive_alone(void **state) {
     (void)state;
@@ -487,6 +501,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_reached_is_said),
         cmocka_unit_test(the_result_does_not_depend_on_the_room),
         cmocka_unit_test(whole_numbers_far_from_zero_are_kept),
+        cmocka_unit_test(masks_are_kept_by_the_tightest_bound),
         cmocka_unit_test(easy_targets_have_the_tightest_bound),
         cmocka_unit_test(targets_within_reach_of_exact_archives_are_exact),
         cmocka_unit_test(exact_archives_of_large_ratios_are_found),

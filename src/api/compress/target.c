@@ -31,10 +31,11 @@ enum {
     CLIMB_STEP = OCTAVE / 4, /* least distance of bounds where none has reached the target */
     NEAR_STEP = OCTAVE / 32, /* the same, where one is near it */
     NCLIMBS = 12,
-    MOST_TRIALS = 23,    /* archives; the one that is found may be made once more */
-    STALLED = 3,         /* one side stays so often: sizes jump, and the middle is tried */
-    LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
-    EXACT_RATIO = 8,     /* up to here the search begins with the exact archive */
+    MOST_TRIALS =
+        22,          /* archives, but for the tightest bound's; the one that is found may be made once more */
+    STALLED = 3,     /* one side stays so often: sizes jump, and the middle is tried */
+    LOOKED_AT = 12,  /* bounds of which the sample predicts sizes */
+    EXACT_RATIO = 8, /* up to here the search begins with the exact archive */
     EXACT_OCTAVES = 14,  /* of bounds so far below the range the exact archive may be as small */
     SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
 };
@@ -152,13 +153,28 @@ static int is_exact_next(const csz_target *t, int64_t i) {
     return is_last || t->is_flat || t->high < tight || (i != nothing && t->has_low && i < tight);
 }
 
-static void propose(csz_target *t) {
-    t->next = find_next(t);
-    if (is_exact_next(t, t->next)) {
-        t->after_exact = t->next;
-        t->next = exact_number(t);
+/*
+ * Bound i, or the search's end.  Where nothing has come near the target the tightest bound is tried last: of
+ * a field of few numbers, say a mask, its archive is small, as the numbers that have no quanta are alike.
+ */
+static void propose_or_end(csz_target *t, int64_t i) {
+    if (i == nothing && !t->is_close && !t->is_last && t->is_reached && t->bound > 0 && t->high > t->least &&
+        (!t->has_low || t->low > t->least)) {
+        t->is_last = 1;
+        i = t->least;
     }
-    t->is_done = t->next == nothing;
+    t->next = i;
+    t->is_done = i == nothing;
+}
+
+static void propose(csz_target *t) {
+    const int64_t i = find_next(t);
+    if (is_exact_next(t, i)) {
+        t->after_exact = i;
+        t->next = exact_number(t);
+    } else {
+        propose_or_end(t, i);
+    }
 }
 
 csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,
@@ -269,8 +285,11 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
     }
     if (i == exact_number(t)) {
         t->exact = EXACT_MADE;
-        t->next = reaches ? nothing : t->after_exact;
-        t->is_done = t->next == nothing;
+        propose_or_end(t, reaches ? nothing : t->after_exact);
+        return;
+    }
+    if (t->is_last) {
+        t->is_done = 1;
         return;
     }
     if (!t->is_reached) note_best(t, i, nbytes);
