@@ -27,7 +27,7 @@ help:
 	@echo 'make soak       the tests that take long, and every fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS (60) under ASan and UBSan; needs clang'
 	@echo 'make bench      ratio and speed beside zfp, zstd and memcpy, in one run'
-	@echo 'make bench-ratio  ratio and PSNR beside SZ3, SPERR and zfp of PyPI, and a picture of PSNR over bits a value; ARGS=--exact: -m exact beside blosc2, --pwr: -m pwr beside plain logarithms'
+	@echo 'make bench-ratio  ratio and PSNR beside SZ3, SPERR and zfp of PyPI, and a picture of PSNR over bits a value; ARGS=--exact: -m exact beside blosc2, --pwr: -m pwr beside plain logarithms, --targets: -m ratio'
 	@echo 'make bench-mpi  csz-mpi with 1 and 2 ranks: the tables of docs/scaling.md (ARGS="--update docs/scaling.md" puts them there)'
 	@echo 'make bench-isa  speed of the code that is chosen at run time beside a build with -march=native, field by field'
 	@echo 'make share      time of an analysis over that of compressing, for each field: calls and commands, one and two threads, one and three bounds'

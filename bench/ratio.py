@@ -46,6 +46,7 @@ LARGE_NBYTES = 128e6
 # One field of each kind of csz-fields, where there is no folder of real ones.
 GENERATED = ("hacc/vx", "cesm/CLDHGH", "cesm/TREFHT", "hurricane/U", "nyx/baryon_density", "rtm/snapshot2800",
              "miranda/density", "qmcpack/einspline")  # fmt: skip
+TARGETS = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100, 150, 250, 500)
 
 
 class Field:
@@ -266,6 +267,42 @@ def report_pwr(fields, args):
         "favours it.", "", *table(header, rows)])  # fmt: skip
 
 
+def run_target(field, ratio, predictor, args):
+    """What csz compress -m ratio tells, or None where the ratio is out of reach."""
+    out = str(pathlib.Path(args.out).with_suffix(".csz"))
+    command = [args.csz, "compress", field.path, "-t", f"f{8 * field.values.itemsize}", "-d", field.dims, "-m", "ratio", "-e", str(ratio),
+               "-p", predictor, "-o", out, "-f", "--json"]  # fmt: skip
+    if field.fill != "-":
+        command += ["--fill", field.fill]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 1 and "cannot be brought to" in done.stderr:
+        return None
+    done.check_returncode()
+    return json.loads(done.stdout)
+
+
+def report_targets(fields, args):
+    rows = []
+    for predictor in ("lorenzo", "auto"):
+        for field in fields:
+            if predictor == "auto" and len(field.shape) == 1:
+                continue  # Lorenzo's archives again
+            found = [run_target(field, ratio, predictor, args) for ratio in TARGETS]
+            told = [one for one in found if one]
+            exact = [one for one in told if one["bound_mode"] == "exact"]
+            share = [one["nbytes_wanted"] / one["nbytes_out"] for one in told if one not in exact]
+            assert all(s >= 1 for s in share)
+            trials = [one["ntrials"] for one in told]
+            rows.append([f"{field.name}, {predictor}", len(found), len(found) - len(told), len(exact), sum(s <= 1.03 for s in share),
+                         f"{100 - 100 / max(share, default=1):.0f}", f"{sum(trials) / len(trials):.1f}", max(trials), sum(trials)])  # fmt: skip
+    sums = [sum(row[i] for row in rows) for i in range(1, 5)]
+    trials = sum(row.pop() for row in rows)
+    rows.append(["**all**", *sums, max((row[5] for row in rows), key=int), f"{trials / (sums[0] - sums[1]):.1f}", max(row[7] for row in rows)])
+    header = ["field", "targets", "out of reach", "exact", "within 3%", "smaller by at most, %", "archives, mean", "most"]
+    return "\n".join(["# Targets", "", f"{time.strftime('%Y-%m-%d')}, commit {commit_here()}. Made by `make bench-ratio ARGS=--targets`: `csz compress -m ratio` "
+                      f"at {', '.join(map(str, TARGETS))}.", "", *table(header, rows)])  # fmt: skip
+
+
 def commit_here():
     return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
 
@@ -410,12 +447,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="rounds of which the best times count")
     parser.add_argument("--exact", action="store_true", help="-m exact beside blosc2, and nothing else")
     parser.add_argument("--pwr", action="store_true", help="-m pwr beside plain quantization of logarithms, and nothing else")
+    parser.add_argument("--targets", action="store_true", help="how near -m ratio comes, and by how many archives, and nothing else")
     parser.add_argument("--out", default="build-cpu/ratio.md")
     parser.add_argument("--picture", default="build-cpu/ratio.svg", help="an SVG file")
     args = parser.parse_args()
     fields, results = read_fields(args), {}
-    if args.exact or args.pwr:
-        text = report_exact(fields, args) if args.exact else report_pwr(fields, args)
+    if args.exact or args.pwr or args.targets:
+        text = (report_exact if args.exact else report_pwr if args.pwr else report_targets)(fields, args)
         pathlib.Path(args.out).write_text(text)
         print(text)
         return

@@ -31,11 +31,10 @@ enum {
     CLIMB_STEP = OCTAVE / 4, /* least distance of bounds where none has reached the target */
     NEAR_STEP = OCTAVE / 32, /* the same, where one is near it */
     NCLIMBS = 12,
-    MOST_TRIALS =
-        22,          /* archives, but for the tightest bound's; the one that is found may be made once more */
-    STALLED = 3,     /* one side stays so often: sizes jump, and the middle is tried */
-    LOOKED_AT = 12,  /* bounds of which the sample predicts sizes */
-    EXACT_RATIO = 8, /* up to here the search begins with the exact archive */
+    MOST_TRIALS = 22,    /* archives; the tightest bound's may follow, and the one that is found once more */
+    STALLED = 3,         /* one side stays so often: sizes jump, and the middle is tried */
+    LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
+    EXACT_RATIO = 8,     /* up to here the search begins with the exact archive */
     EXACT_OCTAVES = 14,  /* of bounds so far below the range the exact archive may be as small */
     SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
 };
@@ -141,9 +140,9 @@ static int64_t find_next(csz_target *t) {
 /*
  * Whether the exact archive comes before bound i, or the search's end.  It may be as small as one of a tight
  * bound, or of one whose size is hardly smaller than that of a tighter one, or where nothing comes near the
- * target, as of whole numbers far from 0.  Of fourteen real fields at
- * nineteen ratios from 3 to 500 this finds all 26 exact archives that reach the target; ratios up to 8 alone
- * find 22, by 0.1 archives more on average, and to make one for every target takes 0.5 more.
+ * target, as of whole numbers far from 0.  Of fourteen real fields at ratios from 3 to 500 this finds all
+ * exact archives that reach the target, of which ratios up to 8 alone miss a sixth; to make one for every
+ * target takes 0.5 archives more on average (bench/results/2026-11-19-targets.md).
  */
 static int is_exact_next(const csz_target *t, int64_t i) {
     const int64_t tight = t->most - EXACT_OCTAVES * OCTAVE;
