@@ -110,6 +110,16 @@ CSZ_DEVICE void element_refuse(packed_shared<V> &sh, uint32_t z, uint32_t y, uin
 
 /* ---- a column ---- */
 
+/* Where the thread's codes of class 0 are parked, in a whole tile. */
+template <typename V, int RANK>
+CSZ_DEVICE void column_places(char *(&parked)[fast_tile<V, RANK>::CELLS], uint32_t t, packed_shared<V> &sh) {
+    const uint32_t first = parked_offset(fast_tile<V, RANK>::code(t, 0));
+#pragma unroll
+    for (int i = 0; i < fast_tile<V, RANK>::CELLS; i++)
+        parked[i] =
+            (char *)csz_exchange(sh.predict) + (first ^ parked_offset(fast_tile<V, RANK>::code(0, i)));
+}
+
 /*
  * A thread's codes in the fast form, in a whole tile: quantized, into the exchange and the hash.  Without
  * branches, so that the values of a column overlap.  Exceptions have 0 in the exchange, which is no code. One
@@ -131,10 +141,7 @@ template <typename V, int RANK> struct quick_quantize {
         : inverse(sh.tile.quantizer.inverse), step(sh.tile.quantizer.step), bound(sh.tile.bound),
           magic(pyramid_magic(bound) + (V)32768), kept_zero(sh.tile.quantizer.kept_zero), least(~0u),
           nearest(~0u) {
-        const uint32_t first = parked_offset(tile::code(t, 0));
-#pragma unroll
-        for (int i = 0; i < tile::CELLS; i++)
-            parked[i] = (char *)csz_exchange(sh.predict) + (first ^ parked_offset(tile::code(0, i)));
+        column_places<V, RANK>(parked, t, sh);
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
     __device__ __forceinline__ void meet() const { __syncthreads(); }
@@ -198,10 +205,7 @@ template <typename V, int RANK> struct quick_logarithms {
         : z(lattice_quantizer<typename value::pointwise>(sh.tile)), inverse(sh.tile.quantizer.inverse),
           step(sh.tile.quantizer.step), magic(pyramid_magic(step) + (V)32768), least(~0u),
           near(z, sh.tile.bound), octaves(z) {
-        const uint32_t at = parked_offset(tile::code(t, 0));
-#pragma unroll
-        for (int i = 0; i < tile::CELLS; i++)
-            parked[i] = (char *)csz_exchange(sh.predict) + (at ^ parked_offset(tile::code(0, i)));
+        column_places<V, RANK>(parked, t, sh);
     }
     /* Whether the thread's values may pass; their logarithms in octaves. */
     __device__ __forceinline__ bool take(typename tile::values &v) const {
