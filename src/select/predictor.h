@@ -266,7 +266,7 @@ CSZ_FN int csz_predictor_choose(const csz_choice *c, const csz_pyramid *shape, i
         if (csz_choice_is_lorenzo(c, shape, is_first)) return -1;
     if (csz_choice_is_open(c, shape) && csz_choice_is_linear(c, shape)) tuning |= CSZ_TUNING_LINEAR;
     uint64_t cost = csz_choice_whole(c, shape, tuning ? CSZ_CHOICE_LINEAR : CSZ_CHOICE_CUBIC, is_settled);
-    if (rank == 3 && first_across < first_cubic - first_cubic / 200) {
+    if (rank == 3 && first_across < first_cubic - first_cubic / 64) {
         tuning |= CSZ_TUNING_ACROSS;
         cost -= cost / 1024 * ((first_cubic - first_across) / (first_cubic / 1024 + 1));
     }
