@@ -113,12 +113,16 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     const int64_t pitch[2] = {(int64_t)(g->n[1] * g->n[2]), (int64_t)g->n[2]};
     const bool has_fill = to.quantizer.has_fill;
     const typename value::bits fill = to.quantizer.fill;
-    const auto original = [&](uint32_t i) {
-        const uint32_t row = i / nx, x = i - row * nx, z = row / ny, y = row - z * ny;
-        const int64_t before =
-            ((int64_t)(p.at[0] / 2) * pitch[0] + (int64_t)(p.at[1] / 2) * pitch[1] + p.at[2] / 2);
-        const V v =
-            __ldg(from + ((int64_t)z * pitch[0] + (int64_t)y * pitch[1] + x - before) * (int64_t)step);
+    const int64_t before =
+        ((int64_t)(p.at[0] / 2) * pitch[0] + (int64_t)(p.at[1] / 2) * pitch[1] + p.at[2] / 2);
+    const float inverse_nx = 1.f / (float)nx, inverse_ny = 1.f / (float)ny;
+    const auto place = [&](uint32_t i, uint32_t *x) {
+        const uint32_t row = csz_quotient(i, inverse_nx), z = csz_quotient(row, inverse_ny), y = row - z * ny;
+        *x = i - row * nx;
+        return from + ((int64_t)z * pitch[0] + (int64_t)y * pitch[1] + *x - before) * (int64_t)step;
+    };
+    const auto original = [&](const V *at) {
+        const V v = __ldg(at);
         if constexpr (csz_is_pointwise<Z>::value)
             return inverse > 0 ? octaves_or_none(v, *to.job.pointwise) : v;
         else
@@ -127,22 +131,27 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     const auto is_missing = [&](V v) {
         return !(v <= largest && v >= -largest) || (has_fill && value::to_bits(v) == fill);
     };
-    const auto rounded = [&](uint32_t i, V v) {
-        const uint32_t x = i % nx;
-        const V a = original(x > 0    ? i - 1
-                             : nx > 1 ? i + 1
-                                      : i),
-                b = original(x + 1 < nx ? i + 1
-                             : nx > 1   ? i - 1
-                                        : i);
+    /* v, which is there, x: its place in its row */
+    const auto rounded = [&](const V *at, uint32_t x, V v) {
+        const bool has_other = nx > 1, is_first = x == 0, is_last = x + 1 == nx;
+        const V a = original(has_other ? is_first ? at + step : at - step : at),
+                b = original(has_other ? is_last ? at - step : at + step : at);
         return choice_value(v, a, b, grid, inverse);
     };
+#pragma unroll 2
     for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) {
-        V v = original(i);
-        if (inverse > 0) { /* what is missing continues what comes before it */
-            uint32_t at = i;
-            while (at > 0 && is_missing(v)) v = original(--at);
-            v = is_missing(v) ? (V)0 : rounded(at, v);
+        uint32_t x;
+        const V *at = place(i, &x);
+        V v = original(at);
+        if (inverse > 0) {
+            const V r = rounded(at, x, v);
+            if (!is_missing(v)) {
+                v = r;
+            } else { /* it continues what comes before it */
+                uint32_t other = i;
+                while (other > 0 && is_missing(v)) v = original(at = place(--other, &x));
+                v = is_missing(v) ? (V)0 : rounded(at, x, v);
+            }
         }
         patch[i] = v;
     }
