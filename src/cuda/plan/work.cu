@@ -70,7 +70,10 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
     w->exponent = (int32_t *)take(nframes * sizeof *w->exponent);
     w->sample = (csz_histograms *)take(nframes * sizeof *w->sample);
     w->zero_again = (uint32_t *)w->sample;
-    if (p->is_used) p->claimed = (uint32_t *)take(sizeof *p->claimed);
+    if (p->is_used) {
+        p->levels_claimed = (uint32_t *)take(nframes * sizeof *p->levels_claimed);
+        p->claimed = (uint32_t *)take(nfields * sizeof *p->claimed);
+    }
     if (p->may_be_lorenzo) {
         const size_t own = nfields * plan->geometry.ntiles;
         p->lorenzo.tile_state = (unsigned long long *)take(own * sizeof *w->tile_state);
@@ -102,6 +105,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->tuning = (int32_t *)take(nframes * sizeof *p->tuning);
         p->rival = (csz_rival *)take(nframes * sizeof *p->rival);
         p->first = (uint32_t *)take((nframes + 1) * sizeof *p->first);
+        p->levels_n = (uint32_t *)take(nframes * sizeof *p->levels_n);
         p->slot_words = (uint32_t *)take(nframes * sizeof *p->slot_words);
         p->slots = (uint32_t *)take(nframes * p->slot_nwords * sizeof *p->slots);
         p->lattices = take(nfields * p->lattices_n * (plan->type == CSZ_F32 ? 4 : 8));

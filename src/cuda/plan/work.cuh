@@ -57,18 +57,20 @@ struct csz_packed_work {
     uint32_t may_be_lorenzo; /* frames are chosen for; else they are pyramids, if those are not too large */
     int nlevels;             /* of the largest frame */
     uint32_t slot_nwords;
-    csz_frames frames;       /* all of a field */
-    uint64_t lattices_n;     /* values of a field's restored lattices */
-    csz_choice_sums *choice; /* of each frame; zero before the sample */
-    uint32_t *redo;          /* a frame has turned out too large; zero at first */
-    uint32_t *restored;      /* of each frame: tiles of lattices above the field that are restored; zero at
-                                first, */
-    uint32_t *claimed;       /* as what blocks have taken of those and of samples */
+    csz_frames frames;        /* all of a field */
+    uint64_t lattices_n;      /* values of a field's restored lattices */
+    csz_choice_sums *choice;  /* of each frame; zero before the sample */
+    uint32_t *redo;           /* a frame has turned out too large; zero at first */
+    uint32_t *restored;       /* of each frame: tiles of lattices above the field that are restored; zero at
+                                 first, */
+    uint32_t *levels_claimed; /* as what blocks have taken of those and of samples, */
+    uint32_t *claimed;        /* and of each field's tiles, to be coded */
     void *lattices;
     double *bound;                /* of each field */
     int32_t *tuning;              /* of each frame; -1: predicted by Lorenzo */
     csz_rival *rival;             /* of each frame, if it may be */
     uint32_t *first;              /* index of each frame's tile 0 among all tiles, and behind the last */
+    uint32_t *levels_n;           /* of each frame: tiles that levels_kernel has to make */
     uint32_t *slot_words;         /* of each frame's coarsest tile: its record's size, */
     uint32_t *slots;              /* and slot_nwords words for it */
     csz_group_state *group_state; /* of groups of 64 tiles */
@@ -97,7 +99,7 @@ struct csz_work {
     unsigned long long *frame_state; /* words of the archive up to the frame's end */
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
     csz_frame_sums *frame_sums;
-    uint32_t *counters; /* tiles claimed, then for each field frames finished */
+    uint32_t *counters; /* tiles claimed (but of packed), then for each field frames finished */
     uint32_t *ready;    /* of each frame: 1 once its tables and section can be read */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */

@@ -53,6 +53,19 @@ CSZ_FN uint64_t csz_lattice_at(const csz_geometry *g, const csz_frames *f, const
            own[0] * (before[1] * total[2] + own[1] * before[2]);
 }
 
+/*
+ * The frame, of nframes of each of nfields fields, with which a block begins, so that all blocks have about
+ * as many tiles.  Frames at the field's end may be smaller than others.
+ */
+CSZ_FN uint32_t csz_frame_to_begin(const csz_geometry *g, uint32_t nfields, uint32_t nframes, uint32_t block,
+                                   uint32_t nblocks) {
+    if (nfields * nframes == 1) return 0;
+    const uint64_t full = g->frame[0] * g->frame[1] * g->frame[2],
+                   ntiles = nframes == g->nframes ? g->ntiles : nframes * full,
+                   at = block * (nfields * ntiles) / nblocks, frame = at % ntiles / full;
+    return (uint32_t)(at / ntiles * nframes + (frame < nframes ? frame : nframes - 1));
+}
+
 /* Lattices of the largest of the frames, or of the smallest. */
 CSZ_FN int csz_frames_nlevels(const csz_geometry *g, const csz_frames *f, int of_smallest) {
     int nlevels = 1;

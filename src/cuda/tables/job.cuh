@@ -121,8 +121,8 @@ typedef struct alignas(16) decode_job {
     uint32_t group_base;                         /* of its groups of 64 tiles in group_sum[] */
     uint32_t first_block, nblocks;               /* those of the decode kernel that begin with it */
     uint32_t ngroups, stage_chunks, stage_words; /* of such a block */
-    uint32_t dealt;                              /* tiles that each of these blocks has for itself */
-    uint32_t counter;                            /* claimed of the others; of pyramids: tiles restored */
+    uint32_t dealt;   /* tiles that each of these blocks has for itself; of pyramids: claimed of all */
+    uint32_t counter; /* claimed of the others; of pyramids: tiles restored */
     uint32_t value_sum;
     uint32_t team;        /* groups that take neighbouring tiles and store them together; 1: no teams */
     uint32_t first_stage; /* chunk at which a block's stages begin, after the tables that it keeps */
@@ -138,9 +138,8 @@ static_assert(sizeof(decode_job) == 5 * 8 + 34 * 4 && sizeof(decode_job) % 16 ==
 
 /* Counters of a call, zeroed by the tables kernel. */
 typedef struct decode_counters {
-    uint32_t n_slow;    /* entries of slow[] */
-    uint32_t n_done;    /* blocks of the last kernel that have finished */
-    uint32_t n_claimed; /* of pyramids: tiles that teams have taken */
+    uint32_t n_slow; /* entries of slow[] */
+    uint32_t n_done; /* blocks of the last kernel that have finished */
 } decode_counters;
 
 /* An archive of a call and where its field goes. */
@@ -204,8 +203,8 @@ typedef struct decode_call {
     void *lattices;        /* restored ones of all jobs */
     uint64_t lattices_n;   /* values of each field's */
     int nlevels;
-    /* Claims: those of lattice l end with level_end[l], the coarsest first; a job has so many of each. */
-    uint32_t level_end[CSZ_LEVELS_MAX], level_per_job[CSZ_LEVELS_MAX];
+    /* A job's claims: those of lattice l end with level_end[l], the coarsest first. */
+    uint32_t level_end[CSZ_LEVELS_MAX];
     uint32_t has_tables; /* a block has tables in its shared memory */
 } decode_call;
 

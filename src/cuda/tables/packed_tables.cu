@@ -178,7 +178,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     const uint32_t *section = f.sound ? f.head + CSZ_FRAME_HEADER_NBYTES / 4 + f.is_pyramid : NULL;
     if (part == PACKED_PART_INDEX) {
-        if (number == 0 && threadIdx.x == 0) call.counters->n_done = call.counters->n_claimed = 0;
+        if (number == 0 && threadIdx.x == 0) call.counters->n_done = 0;
         if (call.level && number == first && threadIdx.x == 0) *call_item(&call, field).faults = 0;
         if (threadIdx.x == 0) packed_job_fill(call.jobs + number, &call, &view, number, &frame, &f);
         if (call.is_pointwise) lattices_pointwise_make(&call, &view, number, &f, section);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_kernel.cuh: the kernel that decodes archives whose frames may be pyramids, in one launch: tiles of
- * the coarsest lattices come first, frames that Lorenzo predicts with the finest.
+ * packed_kernel.cuh: the kernel that decodes archives whose frames may be pyramids, in one launch: of a
+ * frame, tiles of the coarsest lattice come first; frames that Lorenzo predicts come with the finest.
  *
  * A block has as many teams as its shared memory has room for.  Of a team's five warps one reads: it takes a
  * tile and decodes its record, while the other four restore the tile before.  A tile waits until the coarser
- * lattice of its frame is restored.  Tiles are taken in order, so those that it waits for are being worked on
- * or done.
+ * lattice of its frame is restored.  A frame's tiles are taken in order, so those that it waits for are being
+ * worked on or done.  Blocks share the frames, as it takes long to enter one.
  *
  * Z: the quantizer's type, of absolute bounds or of pointwise ones.
  */
@@ -47,16 +47,19 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
     uint32_t *stage = (uint32_t *)((char *)values + fast_nbytes<V, RANK>());
     const uint32_t stage_nwords = (values_nbytes<V, RANK>(&call.geometry) - fast_nbytes<V, RANK>()) / 4,
                    nclaims = call.level_end[call.last_level];
-    uint32_t slot = 0, claimed = 0;
+    uint32_t slot = 0, claimed = 0,
+             job = csz_frame_to_begin(&call.geometry, call.nfields, call.nframes_box, blockIdx.x, gridDim.x);
     known_tables known = {tables, 0};
-    if (lane == 0) claimed = csz_take_number(&call.counters->n_claimed);
+    if (lane == 0) claimed = csz_take_number(&call.jobs[job].dealt);
 #pragma unroll 1
     for (;;) {
         const uint32_t i = __shfl_sync(CSZ_ALL, claimed, 0);
-        const bool is_over = i >= nclaims;
+        const bool has_ended = i >= nclaims;
+        if (csz_agreed(has_ended)) job = job_next(&call, job, nclaims, lane);
+        const bool is_over = csz_agreed(job == call.njobs);
         if (!is_over) {
-            if (lane == 0) claimed = csz_take_number(&call.counters->n_claimed);
-            if (!tile_find(&call, shared, slot, i, lane)) continue;
+            if (lane == 0) claimed = csz_take_number(&call.jobs[job].dealt);
+            if (has_ended || !tile_find(&call, shared, slot, job, i, lane)) continue;
         }
         uint32_t way = WAY_END;
         for (bool is_first = true;; is_first = false) {
@@ -169,11 +172,11 @@ static int packed_launch_as(decode_call *call, int nsms, size_t shared_nbytes, v
             per_job *= csz_tiles_along(
                 csz_lattice_extent(csz_frame_extent(g, i, call->frames.first[i]), level), g->log2_t[i]);
         }
-        n += per_job * call->njobs;
+        n += per_job;
         if (n > 0xFFFFFFFFu - (uint32_t)nsms * TEAMS_F32) return 0; /* claims have 32 bits */
-        call->level_per_job[now] = (uint32_t)per_job;
         call->level_end[now] = (uint32_t)n;
     }
+    n *= call->njobs;
     const size_t of_team = sizeof(packed_shared<V>) + values_nbytes<V, RANK>(g),
                  of_tables = sizeof(packed_tables);
     const uint32_t most = sizeof(V) == 4 ? TEAMS_F32 : TEAMS_F64;

@@ -160,21 +160,32 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
 /* ---- tiles ---- */
 
 /*
- * By a warp: the tile of claim i into shared->tile[slot], all but its codes; 0 if there is none.
+ * By a warp: the next job that has tiles left, where job `own` has none; njobs: none has.
+ */
+CSZ_DEVICE uint32_t job_next(const decode_call *call, uint32_t own, uint32_t nclaims, uint32_t lane) {
+    for (uint32_t first = 1; first < call->njobs; first += 32) {
+        const uint32_t job = (own + first + lane) % call->njobs,
+                       has = __ballot_sync(CSZ_ALL, first + lane < call->njobs &&
+                                                        __ldcg(&call->jobs[job].dealt) < nclaims);
+        if (has) return (own + first + (uint32_t)__ffs((int)has) - 1) % call->njobs;
+    }
+    return call->njobs;
+}
+
+/*
+ * By a warp: the tile of a job's claim i into shared->tile[slot], all but its codes; 0 if there is none.
  */
 template <typename V>
-CSZ_DEVICE bool tile_find(const decode_call *call, packed_shared<V> *shared, uint32_t slot, uint32_t i,
-                          uint32_t lane) {
+CSZ_DEVICE bool tile_find(const decode_call *call, packed_shared<V> *shared, uint32_t slot, uint32_t number,
+                          uint32_t i, uint32_t lane) {
     int level = call->nlevels - 1;
     while (i >= call->level_end[level]) level--;
-    const uint32_t per_job = call->level_per_job[level],
-                   k = i - (level + 1 < call->nlevels ? call->level_end[level + 1] : 0),
-                   number = call->njobs == 1 ? 0 : k / per_job;
+    const uint32_t k = i - (level + 1 < call->nlevels ? call->level_end[level + 1] : 0);
     const bool is_new = csz_agreed(shared->frame.number != number);
     __syncwarp();
     if (is_new) packed_frame_enter<V>(shared, call, number, lane);
     bool is_there = false;
-    if (lane == 0) is_there = packed_tile_of(shared, &shared->tile[slot], call, level, k - number * per_job);
+    if (lane == 0) is_there = packed_tile_of(shared, &shared->tile[slot], call, level, k);
     __syncwarp();
     return csz_agreed(is_there);
 }

@@ -11,6 +11,7 @@ struct settle_job {
     csz_geometry geometry;
     csz_work work;
     uint32_t is_again;
+    uint32_t counts; /* tiles are sampled for books */
 };
 
 /* What a frame's samples take. */
@@ -72,13 +73,15 @@ static __global__ void __launch_bounds__(SETTLE_THREADS)
     uint32_t before = 0;
     for (uint32_t from = 0; from < nframes; from += SETTLE_THREADS) {
         const uint32_t f = from + t;
-        uint32_t n = 0;
+        uint32_t n = 0, nabove = 0;
         if (f < nframes && __ldcg(&w.has_pyramid[f / job.work.nframes])) {
             const csz_frame_box box = csz_frame_box_at(&job.geometry, f % job.work.nframes);
             csz_pyramid shape;
             csz_frame_pyramid(&shape, &job.geometry, &box);
             n = w.tuning[f] < 0 ? box.ntiles : shape.ntiles;
+            nabove = w.tuning[f] < 0 || job.is_again ? 0 : shape.first[0];
         }
+        if (f < nframes) w.levels_n[f] = nabove + (job.counts ? csz_sample_count(n) : 0);
         sums[t] = n;
         __syncthreads();
         for (uint32_t o = 1; o < SETTLE_THREADS; o <<= 1) {
@@ -101,6 +104,7 @@ bool csz_cuda_packed_settle(const csz_work &work, const csz_cuda_plan *plan, uin
     job.geometry = plan->geometry;
     job.work = work;
     job.is_again = is_again;
+    job.counts = plan->workflow != CSZ_WORKFLOW_RLE;
     return csz_launch_next(settle_kernel, is_again ? 64 : 2, SETTLE_THREADS,
                            SETTLE_THREADS * sizeof(uint32_t), (int)work.chained, stream, job) != 0;
 }

@@ -36,8 +36,9 @@ template <typename V> CSZ_DEVICE bool packed_is_over(const packed_job<V> &job) {
 
 template <typename V> struct levels_shared : packed_shared<V> {
     uint4 count[FRAME_BINS / 4]; /* symbols of a sample */
-    uint32_t claimed;
-    uint32_t rehearses; /* see levels_kernel */
+    uint32_t claimed;            /* of the frame */
+    uint32_t found;              /* see queue_next */
+    uint32_t rehearses;          /* see levels_kernel */
 };
 
 /*
@@ -68,14 +69,6 @@ template <typename V, int RANK, typename Z> CSZ_COLD void coarsest_restore(packe
     }
 }
 
-/*
- * Tiles of all lattices above the field, or none: those of lattice l end with end[l], a frame has
- * per_frame[l] at most.  Then samples, nsamples of each frame.
- */
-struct levels_plan {
-    uint32_t end[CSZ_LEVELS_MAX], per_frame[CSZ_LEVELS_MAX], nsamples, all;
-};
-
 /* Symbols of the sampled tile, whose codes are made.  Behind a barrier; has some. */
 template <typename V> CSZ_COLD void sample_count(levels_shared<V> &shared, const packed_job<V> &job) {
     levels_shared<V> &sh = csz_in_shared(shared);
@@ -92,85 +85,100 @@ template <typename V> CSZ_COLD void sample_count(levels_shared<V> &shared, const
 }
 
 /*
- * Restored values of all lattices above the field, the coarsest first, then symbols of sampled tiles.  A tile
- * waits for the coarser lattice of its frame.  Tiles are claimed in order, so those that it waits for are
- * being worked on or done.
+ * By all threads: the next of n queues that has something left, where the block's own has nothing; n: none
+ * has.  Has barriers.
+ */
+template <typename Left>
+CSZ_DEVICE uint32_t queue_next(uint32_t *found, uint32_t own, uint32_t n, const Left &has_left) {
+    for (uint32_t k = 1; k < n; k += PACKED_THREADS) {
+        const uint32_t i = k + threadIdx.x;
+        __syncthreads();
+        if (threadIdx.x == 0) *found = n;
+        __syncthreads();
+        if (i < n && has_left((own + i) % n)) atomicMin(found, i);
+        __syncthreads();
+        if (*found < n) return (own + *found) % n;
+    }
+    return n;
+}
+
+/*
+ * Restored values of all lattices above the field, the coarsest first, then symbols of sampled tiles.  Blocks
+ * share the frames, as it takes long to enter one, and go to others once theirs has no tiles left.  A tile
+ * waits for the coarser lattice of its frame.  A frame's tiles are claimed in order, so those that it waits
+ * for are being worked on or done.
  *
  * A block whose first tile has to wait makes it once from other values meanwhile, so that its instructions
  * have been fetched when it counts.
  */
 template <typename V, int RANK, typename Z>
 static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
-    levels_kernel(const __grid_constant__ packed_job<V> job, const __grid_constant__ levels_plan plan) {
+    levels_kernel(const __grid_constant__ packed_job<V> job) {
     levels_shared<V> &sh = shared_behind<levels_shared<V>>(job.extra_nbytes);
     V *values = packed_values<V>(sh, job.extra_nbytes);
     const csz_packed_work &w = job.work.packed;
-    const uint32_t t = threadIdx.x, nlattices = plan.end[1];
+    const uint32_t t = threadIdx.x, nframes = job.work.nfields * job.work.nframes;
     packed_begin<V>(sh, job);
     for (uint32_t i = t; i < FRAME_BINS / 4; i += PACKED_THREADS) sh.count[i] = make_uint4(0, 0, 0, 0);
     csz_previous_wait();
     if (packed_is_over(job)) return;
-    if (t == 0) {
-        sh.claimed = csz_take_number(w.claimed);
-        sh.rehearses = CSZ_REHEARSE;
-    }
-    __syncthreads();
+    if (t == 0) sh.rehearses = CSZ_REHEARSE;
+    uint32_t frame =
+        csz_frame_to_begin(&job.tile.geometry, job.work.nfields, job.work.nframes, blockIdx.x, gridDim.x);
 #pragma unroll 1
-    for (;;) {
-        const uint32_t i = sh.claimed;
-        if (i >= plan.all) break;
-        const bool is_sample = i >= nlattices;
-        int level = is_sample ? 0 : w.nlevels - 1;
-        while (!is_sample && i >= plan.end[level]) level--;
-        const uint32_t before = is_sample               ? nlattices
-                                : level + 1 < w.nlevels ? plan.end[level + 1]
-                                                        : 0,
-                       per_frame = is_sample ? plan.nsamples : plan.per_frame[level],
-                       frame = (i - before) / per_frame, k = i - before - frame * per_frame;
+    do {
+        if (t == 0) sh.claimed = csz_take_number(&w.levels_claimed[frame]);
+        const uint32_t n = __ldcg(&w.levels_n[frame]);
         packed_frame_enter<V, Z>(sh, job, frame);
         const packed_frame &f = sh.frame;
-        if (t == 0) sh.claimed = csz_take_number(w.claimed);
-        const bool is_here =
-            is_sample ? k < csz_sample_count(f.ntiles)
-                      : f.tuning >= 0 && level < f.shape.nlevels &&
-                            k < f.shape.grid[level][0] * f.shape.grid[level][1] * f.shape.grid[level][2];
-        const uint32_t tile = is_sample ? csz_sample_tile(k, f.ntiles) : f.shape.first[level] + k;
-        if (is_here && t == 0) {
-            packed_tile_set<V>(sh, job, tile);
-            /* as many tiles have the coarser lattices */
-            sh.rehearses = sh.rehearses && !sh.tile.is_lorenzo &&
-                           csz_load_acquire(&w.restored[frame]) < f.shape.first[sh.tile.level];
-            if (sh.rehearses) { /* the field's first row in place of the coarser lattice */
-                sh.tile.place.coarser = job.tile.data + f.origin;
-                sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
-            }
-        }
-        __syncthreads();
-        if (!is_here) continue;
+        const uint32_t nlattices = job.is_again ? 0 : f.shape.first[0];
 #pragma unroll 1
-        for (bool counts = !sh.rehearses;; counts = true) {
-            if (counts && t == 0 && !sh.tile.is_lorenzo)
-                csz_await(&w.restored[frame], f.shape.first[sh.tile.level]);
-            __syncthreads();
-            if (!sh.tile.is_lorenzo)
-                pyramid_tile_quantize<V, RANK, Z>(sh, values, counts && !is_sample);
-            else if (is_sample)
-                lorenzo_tile_quantize<V, RANK, Z>(sh);
-            else
-                coarsest_restore<V, RANK, Z>(sh);
-            if (csz_agreed(counts)) break;
+        for (;;) {
+            const uint32_t i = sh.claimed;
+            if (i >= n) break;
+            const bool is_sample = i >= nlattices;
+            const uint32_t tile = is_sample ? csz_sample_tile(i - nlattices, f.ntiles) : i;
             __syncthreads();
             if (t == 0) {
-                sh.rehearses = sh.is_doubtful = 0;
-                sh.tile.level = NO_LEVEL;
+                sh.claimed = csz_take_number(&w.levels_claimed[frame]);
                 packed_tile_set<V>(sh, job, tile);
+                /* as many tiles have the coarser lattices */
+                sh.rehearses = sh.rehearses && !sh.tile.is_lorenzo &&
+                               csz_load_acquire(&w.restored[frame]) < f.shape.first[sh.tile.level];
+                if (sh.rehearses) { /* the field's first row in place of the coarser lattice */
+                    sh.tile.place.coarser = job.tile.data + f.origin;
+                    sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
+                }
             }
             __syncthreads();
+#pragma unroll 1
+            for (bool counts = !sh.rehearses;; counts = true) {
+                if (counts && t == 0 && !sh.tile.is_lorenzo)
+                    csz_await(&w.restored[frame], f.shape.first[sh.tile.level]);
+                __syncthreads();
+                if (!sh.tile.is_lorenzo)
+                    pyramid_tile_quantize<V, RANK, Z>(sh, values, counts && !is_sample);
+                else if (is_sample)
+                    lorenzo_tile_quantize<V, RANK, Z>(sh);
+                else
+                    coarsest_restore<V, RANK, Z>(sh);
+                if (csz_agreed(counts)) break;
+                __syncthreads();
+                if (t == 0) {
+                    sh.rehearses = sh.is_doubtful = 0;
+                    sh.tile.level = NO_LEVEL;
+                    packed_tile_set<V>(sh, job, tile);
+                }
+                __syncthreads();
+            }
+            if (is_sample) sample_count(sh, job);
+            __syncthreads();
+            if (t == 0 && !is_sample) csz_add_release(&w.restored[frame], 1);
         }
-        if (is_sample) sample_count(sh, job);
-        __syncthreads();
-        if (t == 0 && !is_sample) csz_add_release(&w.restored[frame], 1);
-    }
+        frame = queue_next(&sh.found, frame, nframes, [&](uint32_t other) {
+            return __ldcg(&w.levels_claimed[other]) < __ldcg(&w.levels_n[other]);
+        });
+    } while (frame < nframes);
 }
 
 /* ---- records ---- */
@@ -203,7 +211,8 @@ CSZ_COLD void packed_encode_enter(packed_encode_shared<V> &sh, const packed_job<
     packed_frame_leave(sh, job, false);
     uint32_t frame = claimed;
     if (!job.in_slots) {
-        frame = sh.frame.number + 1; /* at first 0 */
+        frame = csz_held(&sh.field) * job.work.nframes;
+        if (sh.frame.number + 1 - frame < job.work.nframes) frame = sh.frame.number + 1; /* at first 0 */
         while (claimed >= __ldcg(&w.first[frame + 1])) frame++;
     }
     packed_frame_enter<V, Z>(sh, job, frame);
@@ -235,10 +244,47 @@ CSZ_COLD void slot_store(packed_encode_shared<V> &sh, const packed_job<V> &job, 
     }
 }
 
+/* One thread: the index of the next tile of the block's field, or one behind the field. */
+template <typename V>
+CSZ_DEVICE uint32_t tile_claim(const packed_encode_shared<V> &sh, const csz_packed_work &w) {
+    return sh.began_at + csz_take_number(&w.claimed[sh.field]);
+}
+
+/* One thread: the block's field, and a tile of it, if it has one left. */
+template <typename V>
+CSZ_DEVICE void field_enter(packed_encode_shared<V> &sh, const packed_job<V> &job, uint32_t field) {
+    const csz_packed_work &w = job.work.packed;
+    sh.field = field;
+    sh.began_at = __ldcg(&w.first[field * job.work.nframes]);
+    sh.ended_at = __ldcg(&w.first[(field + 1) * job.work.nframes]);
+    sh.claimed = tile_claim(sh, w);
+}
+
 /*
- * Tiles are claimed in order, so that those before a claimed one are being worked on or done, and it is safe
- * to wait for them.  The launch that makes records of coarsest lattices overlaps the one of all others, which
- * waits for it where it needs one of them.
+ * All threads, once the block's field has no tile left: one of the next that has.  Returns whether there is
+ * one.  Has barriers.
+ */
+template <typename V> CSZ_COLD bool field_leave(packed_encode_shared<V> &sh, const packed_job<V> &job) {
+    const csz_packed_work &w = job.work.packed;
+    const uint32_t nfields = job.work.nfields, nframes = job.work.nframes;
+    do {
+        const uint32_t field = queue_next(&sh.last, sh.field, nfields, [&](uint32_t f) {
+            return __ldcg(&w.claimed[f]) <
+                   __ldcg(&w.first[(f + 1) * nframes]) - __ldcg(&w.first[f * nframes]);
+        });
+        if (field == nfields) return false;
+        __syncthreads();
+        if (threadIdx.x == 0) field_enter(sh, job, field);
+        __syncthreads();
+    } while (sh.claimed >= sh.ended_at);
+    return true;
+}
+
+/*
+ * A field's tiles are claimed in order, so that those before a claimed one are being worked on or done, and
+ * it is safe to wait for them.  Blocks share the fields, as it takes long to enter a frame.  The launch that
+ * makes records of coarsest lattices overlaps the one of all others, which waits for it where it needs one of
+ * them.
  */
 template <typename V, int RANK, typename Z>
 static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
@@ -256,21 +302,23 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
     }
     packed_begin<V>(sh, job);
     if (threadIdx.x == 0) {
-        sh.ntiles = __ldcg(&w.first[job.work.nfields * job.work.nframes]);
         sh.line = {0, 0, 0, 0, 0};
         sh.has_before = 0;
         sh.places.ndone = sh.places.hash = 0;
         sh.seen_of = sh.made_for = ~0u;
-        sh.claimed = job.in_slots ? blockIdx.x : csz_take_number(&job.work.counters[0]);
+        sh.claimed = blockIdx.x;
+        if (!job.in_slots)
+            field_enter(sh, job, (uint32_t)((uint64_t)blockIdx.x * job.work.nfields / gridDim.x));
     }
     __syncthreads();
     /* what outlives a tile is in shared memory: in registers it would be spilled */
 #pragma unroll 1
     for (;;) {
-        const uint32_t t = csz_thread(), claimed = csz_held(&sh.claimed);
-        if (csz_agreed(job.in_slots ? claimed >= job.work.nfields * job.work.nframes
-                                    : claimed >= csz_held(&sh.ntiles)))
+        if (csz_agreed(!job.in_slots && csz_held(&sh.claimed) >= csz_held(&sh.ended_at)) &&
+            !field_leave(sh, job))
             break;
+        const uint32_t t = csz_thread(), claimed = csz_held(&sh.claimed);
+        if (csz_agreed(job.in_slots && claimed >= job.work.nfields * job.work.nframes)) break;
         if (csz_agreed(job.in_slots || claimed - csz_held(&sh.frame.first) >= csz_held(&sh.frame.ntiles)))
             packed_encode_enter<V, Z>(sh, job, claimed);
         const uint32_t tile = job.in_slots ? 0 : claimed - csz_held(&sh.frame.first);
@@ -289,10 +337,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
             csz_previous_wait();
             record = w.slots + (size_t)sh.frame.number * w.slot_nwords;
             words = __ldcg(&w.slot_words[sh.frame.number]);
-            if (t == 32) next = csz_take_number(&job.work.counters[0]);
+            if (t == 32) next = tile_claim(sh, w);
         } else if (csz_agreed(has_slot || !job.in_slots)) {
             packed_quantize<V, RANK, Z>(sh, values);
-            if (!job.in_slots && csz_thread() == 32) next = csz_take_number(&job.work.counters[0]);
+            if (!job.in_slots && csz_thread() == 32) next = tile_claim(sh, w);
             words = packed_record<V, RANK>(sh, &job.work.table[sh.frame.number][0][0], job.tile.workflow,
                                            (uint32_t *)values);
         }
@@ -363,20 +411,10 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
     uint64_t n[3];
     for (int i = 0; i < 3; i++) n[i] = csz_frame_extent(g, i, 0);
     csz_pyramid_make(&largest, n, g->log2_t);
-    levels_plan levels = {};
-    if (plan->workflow != CSZ_WORKFLOW_RLE)
-        levels.nsamples = csz_sample_count(largest.ntiles) > csz_sample_count((uint32_t)g->ntiles)
-                              ? csz_sample_count(largest.ntiles)
-                              : csz_sample_count((uint32_t)g->ntiles);
-    uint64_t end = 0;
-    for (int l = work.packed.nlevels - 1; l > 0; l--) {
-        const uint64_t *grid = largest.grid[l], per_frame = grid[0] * grid[1] * grid[2];
-        end += nframes * per_frame;
-        levels.per_frame[l] = (uint32_t)per_frame;
-        levels.end[l] = (uint32_t)end;
-    }
-    const uint64_t nsamples = nframes * levels.nsamples;
-    if (end + nsamples > 0xFFFFFFFFu - at_once) return false; /* claims have 32 bits */
+    const uint64_t nabove = nframes * largest.first[0],
+                   nsamples = plan->workflow == CSZ_WORKFLOW_RLE
+                                  ? 0
+                                  : nframes * csz_sample_count((uint32_t)largest.ntiles);
     bool good = csz_is_pointwise<Z>::value
                     ? csz_cuda_packed_choose_pointwise(work, d_data, plan, nsms, stream)
                     : csz_cuda_packed_choose(work, d_data, plan, nsms, stream);
@@ -384,11 +422,10 @@ static bool packed_compress_as(const csz_work &work, const void *d_data, const c
         job.is_again = round;
         good = csz_cuda_packed_settle(work, plan, round, stream);
         job.extra_nbytes = tile_extra;
-        if (round) memset(levels.end, 0, sizeof levels.end); /* the lattices are made */
-        levels.all = levels.end[1] + (uint32_t)nsamples;
-        if (good && levels.all)
-            good = packed_launch(levels_kernel<V, RANK, Z>, levels.all, at_once, work.chained,
-                                 tile_extra + sizeof(levels_shared<V>), stream, job, levels);
+        const uint64_t nlevels = (round ? 0 : nabove) + nsamples; /* at first the lattices, too */
+        if (good && nlevels)
+            good = packed_launch(levels_kernel<V, RANK, Z>, nlevels, at_once, work.chained,
+                                 tile_extra + sizeof(levels_shared<V>), stream, job);
         const bool has_lorenzo = work.packed.may_be_lorenzo && !round;
         if (good && has_lorenzo) csz_cuda_histogram(lorenzo, d_data, plan, nsms, stream);
         if (good) csz_cuda_books(work, d_builtins, plan, round != 0, stream);

@@ -59,16 +59,16 @@ template <typename V> struct packed_encode_shared : packed_shared<V> {
     waiting_line line;
     placed_record placed[PLACED_MAX];
     uint32_t nplaced;
-    frame_places places;            /* of `frame` */
-    uint32_t has_before;            /* records of the frame before wait: */
-    packed_frame before;            /* that frame, */
-    frame_places old_places;        /* and where they go */
-    uint32_t seen_of;               /* index of the tile whose look-back has begun */
-    uint4 seen[32];                 /* states of the 64 tiles before it, from the nearest on */
-    uint32_t claimed;               /* index of the tile to work on, */
-    uint32_t made_for;              /* and of that which `tile` is */
-    uint32_t ntiles;                /* of all frames */
-    uint32_t count[CSZ_TILE_WARPS]; /* of warps, see packed_frame_finish */
+    frame_places places;                /* of `frame` */
+    uint32_t has_before;                /* records of the frame before wait: */
+    packed_frame before;                /* that frame, */
+    frame_places old_places;            /* and where they go */
+    uint32_t seen_of;                   /* index of the tile whose look-back has begun */
+    uint4 seen[32];                     /* states of the 64 tiles before it, from the nearest on */
+    uint32_t claimed;                   /* index of the tile to work on, */
+    uint32_t made_for;                  /* and of that which `tile` is */
+    uint32_t field, began_at, ended_at; /* the field, and the indices of its tiles */
+    uint32_t count[CSZ_TILE_WARPS];     /* of warps, see packed_frame_finish */
     uint32_t last;
     unsigned long long sum; /* of words, while a frame is finished */
     uint32_t index_nwords;  /* of packed sizes */
