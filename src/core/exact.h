@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * exact.h: tiles whose values come back bit for bit (docs/format.md, section 6, mode 10).  A value's bits
- * become an integer of the same order, Lorenzo differences of these are taken modulo 2^32 or 2^64, and groups
- * of 2, 4 or 8 codes are stored with as many bits as the largest of them needs.  Nothing is coded by
- * frequency, so all groups can be written and read at once.
+ * become an integer of the same order, without the low bits that are 0 in all values of the tile; Lorenzo
+ * differences of these are taken modulo 2^32 or 2^64, and groups of 2, 4 or 8 codes are stored with as many
+ * bits as the largest of them needs.  Nothing is coded by frequency, so all groups can be written and read at
+ * once.
  */
 #ifndef CSZ_CORE_EXACT_H
 #define CSZ_CORE_EXACT_H
@@ -16,10 +17,40 @@ enum {
     CSZ_EXACT_WIDTHS = 65    /* 0 to 64 */
 };
 
-/* A value's bits as an integer that orders as the values do, -0.0 below 0.0, in two's complement.  Its own
- * inverse. */
-CSZ_FN uint32_t csz_ordered_u32(uint32_t bits) { return bits ^ (0u - (bits >> 31)) >> 1; }
-CSZ_FN uint64_t csz_ordered_u64(uint64_t bits) { return bits ^ ((uint64_t)0 - (bits >> 63)) >> 1; }
+/* The low bits that are 0 in all values of a tile, `any` being the or of their bits.  The sign does not
+ * count; 0 where no other bit is set. */
+CSZ_FN uint32_t csz_exact_shift_u32(uint32_t any) {
+    return any << 1 ? (uint32_t)csz_log2_u32(any & (0u - any)) : 0;
+}
+CSZ_FN uint32_t csz_exact_shift_u64(uint64_t any) {
+    return any << 1 ? (uint32_t)csz_log2_u64(any & ((uint64_t)0 - any)) : 0;
+}
+
+/*
+ * A value's bits, whose low `shift` bits are 0 and left out, as an integer that orders as the values do, -0.0
+ * below 0.0, in two's complement.
+ */
+CSZ_FN uint32_t csz_ordered_u32(uint32_t bits, uint32_t shift) {
+    return (bits & 0x7FFFFFFFu) >> shift ^ (0u - (bits >> 31));
+}
+CSZ_FN uint64_t csz_ordered_u64(uint64_t bits, uint32_t shift) {
+    return (bits & 0x7FFFFFFFFFFFFFFFu) >> shift ^ ((uint64_t)0 - (bits >> 63));
+}
+
+/*
+ * And back.  Below the sign a negative integer has the value's bits inverted, but for those left out.  Any
+ * integer gives bits, also one that no value has.
+ */
+CSZ_FN uint32_t csz_exact_kept_u32(uint32_t shift) { return 0x7FFFFFFFu >> shift << shift; }
+CSZ_FN uint64_t csz_exact_kept_u64(uint32_t shift) { return 0x7FFFFFFFFFFFFFFFu >> shift << shift; }
+CSZ_FN uint32_t csz_unordered_u32(uint32_t q, uint32_t shift) {
+    const uint32_t x = q << shift;
+    return x ^ ((0u - (x >> 31)) & csz_exact_kept_u32(shift));
+}
+CSZ_FN uint64_t csz_unordered_u64(uint64_t q, uint32_t shift) {
+    const uint64_t x = q << shift;
+    return x ^ (((uint64_t)0 - (x >> 63)) & csz_exact_kept_u64(shift));
+}
 
 /* A difference as a number that is small where the difference is, and back. */
 CSZ_FN uint32_t csz_zigzag_u32(uint32_t d) { return d << 1 ^ (0u - (d >> 31)); }
@@ -36,12 +67,13 @@ typedef struct csz_exact_head {
     uint32_t field_nbits; /* of a group's width above the least */
     uint32_t least;       /* width */
     uint32_t has_bitmap;  /* of units that have bits; the others' codes are 0 */
+    uint32_t shift;       /* low bits of values that are left out */
     uint32_t order;
 } csz_exact_head;
 
 CSZ_FN uint32_t csz_exact_pack(const csz_exact_head *h) {
     return CSZ_MODE_EXACT | h->group_log2 << 4 | h->field_nbits << 6 | h->has_bitmap << 9 | h->least << 10 |
-           h->order << 30;
+           h->shift << 17 | h->order << 30;
 }
 
 CSZ_FN csz_exact_head csz_exact_unpack(uint32_t w) {
@@ -50,6 +82,7 @@ CSZ_FN csz_exact_head csz_exact_unpack(uint32_t w) {
     h.field_nbits = w >> 6 & 7;
     h.has_bitmap = w >> 9 & 1;
     h.least = w >> 10 & 127;
+    h.shift = w >> 17 & 63;
     h.order = w >> 30;
     return h;
 }
@@ -58,7 +91,7 @@ CSZ_FN csz_exact_head csz_exact_unpack(uint32_t w) {
 CSZ_FN int csz_exact_head_holds(uint32_t w, int rank, uint32_t type_nbits) {
     const csz_exact_head h = csz_exact_unpack(w);
     if (w != csz_exact_pack(&h) || h.group_log2 < 1 || h.field_nbits > CSZ_EXACT_FIELD_MAX) return 0;
-    if (h.least > type_nbits) return 0;
+    if (h.least > type_nbits || h.shift >= type_nbits) return 0;
     return h.order == 0 || (h.order <= CSZ_ORDER_X && rank + (int)h.order >= 4);
 }
 
@@ -95,7 +128,7 @@ CSZ_FN csz_exact_head csz_exact_form(uint32_t g, uint32_t i, uint32_t most) {
     h.field_nbits = i >> 1;
     h.least = csz_exact_least(most, i >> 1);
     h.has_bitmap = i & 1;
-    h.order = 0;
+    h.shift = h.order = 0;
     return h;
 }
 
@@ -114,8 +147,8 @@ CSZ_FN uint32_t csz_exact_size(const uint32_t fewest[CSZ_EXACT_SIZES]) {
 }
 
 /*
- * The form of a tile that takes the fewest bits; order is the caller's.  sums[g][f]: of the widths of groups
- * of 2 << g codes, none below csz_exact_least(most[g], f).
+ * The form of a tile that takes the fewest bits; shift and order are the caller's.  sums[g][f]: of the widths
+ * of groups of 2 << g codes, none below csz_exact_least(most[g], f).
  */
 CSZ_FN csz_exact_head csz_exact_choose(const uint32_t sums[CSZ_EXACT_SIZES][CSZ_EXACT_FIELD_MAX + 1],
                                        uint32_t most, uint32_t n_empty) {

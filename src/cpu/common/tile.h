@@ -173,6 +173,7 @@ typedef struct csz_tile_work {
     int is_constant; /* decode: every delta is 0 */
     int has_values;  /* decode: value[] is filled already (raw, fill) */
     uint32_t bitmap[CSZ_TILE_UNITS / 32]; /* decode: units of an exact tile that have bits */
+    uint32_t shift;                       /* decode: low bits that an exact tile leaves out */
     uint32_t value_hash;
 } csz_tile_work;
 

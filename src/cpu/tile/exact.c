@@ -50,12 +50,13 @@ static uint32_t get_widths(uint8_t *restrict width, const csz_exact_head *head,
 
 /*
  * A row of n differences to values, and their checksums added; above, where there is one, has the sums of the
- * rows before and gets those of this one.  Partial sums in a vector are two shifted additions, then the
- * carry, which begins with the base.  Reads, but does not write, up to three elements past the row.
+ * rows before and gets those of this one; shift: low bits that values lack.  Partial sums in a vector are two
+ * shifted additions, then the carry, which begins with the base.  Reads, but does not write, up to three
+ * elements past the row.
  */
 static inline void finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *above, const uint32_t *weight,
-                                  uint32_t n, uint32_t base, hashes_u32 *hash) {
-    const lanes_u32 zero = {0};
+                                  uint32_t n, uint32_t base, uint32_t shift, hashes_u32 *hash) {
+    const lanes_u32 zero = {0}, mask = zero + csz_exact_kept_u32(shift);
     lanes_u32 carry = zero + base, s = zero;
     for (uint32_t x = 0; x < n; x += 4) {
         lanes_u32 k;
@@ -71,7 +72,8 @@ static inline void finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *abov
         s += SHUFFLE4(zero, s, 0, 1, 4, 5);
         s += carry;
         carry = SHUFFLE4(s, s, 3, 3, 3, 3);
-        s ^= (zero - (s >> 31)) >> 1; /* csz_ordered_u32 */
+        s <<= shift; /* csz_unordered_u32 */
+        s ^= (zero - (s >> 31)) & mask;
         *hash += s * k;
         if (n - x < 4) break;
         memcpy(to + 4 * (size_t)x, &s, sizeof s);
@@ -83,8 +85,8 @@ static inline void finish_row_u32(uint8_t *to, const uint32_t *v, uint32_t *abov
 }
 
 static inline void finish_row_u64(uint8_t *to, const uint64_t *v, uint64_t *above, const uint32_t *weight,
-                                  uint32_t n, uint64_t base, hashes_u64 *hash) {
-    const lanes_u64 zero = {0};
+                                  uint32_t n, uint64_t base, uint32_t shift, hashes_u64 *hash) {
+    const lanes_u64 zero = {0}, mask = zero + csz_exact_kept_u64(shift);
     lanes_u64 carry = zero + base, s = zero;
     for (uint32_t x = 0; x < n; x += 4) {
         lanes_u32 low, high;
@@ -101,7 +103,8 @@ static inline void finish_row_u64(uint8_t *to, const uint64_t *v, uint64_t *abov
         s += SHUFFLE4_U64(zero, s, 0, 1, 4, 5);
         s += carry;
         carry = SHUFFLE4_U64(s, s, 3, 3, 3, 3);
-        s ^= (zero - (s >> 63)) >> 1; /* csz_ordered_u64 */
+        s <<= shift; /* csz_unordered_u64 */
+        s ^= (zero - (s >> 63)) & mask;
         *hash += (hashes_u64)s * (hashes_u64)(__builtin_convertvector(high, lanes_u64) << 32 |
                                               __builtin_convertvector(low, lanes_u64));
         if (n - x < 4) break;

@@ -11,12 +11,22 @@ static inline uint32_t NAME(exact_fold)(U bits) {
 
 /* ---- encode ---- */
 
+/* The low bits that are 0 in all of value[].  Padding repeats values of the field.  Most tiles have none,
+ * which their first values show. */
+static uint32_t NAME(exact_shift)(const U *bits) {
+    U any = 0;
+    for (uint32_t e = 0; e < CSZ_TILE_N && !(any & 1); e += 32)
+        for (uint32_t i = 0; i < 32; i++) any |= bits[e + i];
+    return NAME(csz_exact_shift)(any);
+}
+
 /* Ordered integers less the base, in order of e, from value[]; returns the checksum of the values. */
 static __attribute__((noinline)) uint32_t NAME(ordered)(U *restrict q, const U *restrict bits,
-                                                        const uint32_t *restrict weight, U base) {
+                                                        const uint32_t *restrict weight, uint32_t shift,
+                                                        U base) {
     uint32_t hash = 0;
     for (uint32_t e = 0; e < CSZ_TILE_N; e++) {
-        q[e] = NAME(csz_ordered)(bits[e]) - base;
+        q[e] = NAME(csz_ordered)(bits[e], shift) - base;
         hash += NAME(exact_fold)(bits[e]) * weight[e];
     }
     return hash;
@@ -103,8 +113,9 @@ NAME(put_group)(uint8_t *out, uint64_t *acc, uint32_t *n, const U *code, uint32_
 static uint32_t NAME(exact_encode)(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box) {
     const uint32_t *weight = csz_tile_weights(w, &plan->geometry, box);
     const int rank = plan->geometry.rank;
-    const U base = NAME(csz_ordered)(w->value.FIELD[0]);
-    w->value_hash = NAME(ordered)(w->exact.FIELD[0], w->value.FIELD, weight, base);
+    const uint32_t shift = NAME(exact_shift)(w->value.FIELD);
+    const U base = NAME(csz_ordered)(w->value.FIELD[0], shift);
+    w->value_hash = NAME(ordered)(w->exact.FIELD[0], w->value.FIELD, weight, shift, base);
     uint32_t order;
     const U *d = NAME(exact_predict)(w, plan, weight, &order);
 
@@ -145,6 +156,7 @@ static uint32_t NAME(exact_encode)(csz_tile_work *w, const csz_tile_plan *plan, 
         }
     }
     csz_exact_head head = csz_exact_choose((const uint32_t(*)[CSZ_EXACT_FIELD_MAX + 1]) sums, most, n_empty);
+    head.shift = shift;
     head.order = order;
     const uint32_t n_units = CSZ_TILE_UNITS - (head.has_bitmap ? n_empty : 0),
                    widths_at = csz_exact_widths_at(&head, TYPE_NBITS),
@@ -244,6 +256,7 @@ static int NAME(exact_decode)(csz_tile_work *w, const csz_tile_plan *plan, const
     const csz_exact_head head = csz_exact_unpack(first);
     const uint32_t widths_at = csz_exact_widths_at(&head, TYPE_NBITS);
     if (nwords < widths_at) return 0;
+    w->shift = head.shift;
     w->order = head.order;
     w->base = (int64_t)(sizeof(U) == 4 ? csz_load_u32(record + 4) : csz_load_u64(record + 4));
     uint32_t n_units = CSZ_TILE_UNITS, total;
@@ -354,7 +367,8 @@ static void NAME(exact_restore)(csz_tile_work *w, const csz_tile_plan *plan, con
             uint8_t *to = (uint8_t *)(w->value.FIELD + row);
             if (rows) to = (uint8_t *)rows->first + (z * rows->plane + y * rows->row) * sizeof *v;
             NAME(finish_row)
-            (to, v + row, adds_rows ? above : NULL, weight + row, box->extent[2], (U)w->base, &hash);
+            (to, v + row, adds_rows ? above : NULL, weight + row, box->extent[2], (U)w->base, w->shift,
+             &hash);
         }
     }
     w->value_hash = 0;

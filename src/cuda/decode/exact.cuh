@@ -18,8 +18,8 @@ template <typename V> struct exact_general {
     enum { blocks = sizeof(V) == 4 ? 8 : 5 }; /* a thread has 32 codes in registers */
 };
 
-CSZ_DEVICE uint32_t exact_ordered(uint32_t x) { return csz_ordered_u32(x); }
-CSZ_DEVICE uint64_t exact_ordered(uint64_t x) { return csz_ordered_u64(x); }
+CSZ_DEVICE uint32_t exact_bits(uint32_t q, uint32_t shift) { return csz_unordered_u32(q, shift); }
+CSZ_DEVICE uint64_t exact_bits(uint64_t q, uint32_t shift) { return csz_unordered_u64(q, shift); }
 CSZ_DEVICE uint32_t exact_delta(uint32_t z) { return csz_unzigzag_u32(z); }
 CSZ_DEVICE uint64_t exact_delta(uint64_t z) { return csz_unzigzag_u64(z); }
 
@@ -160,8 +160,8 @@ static __device__ uint32_t exact_codes(const uint32_t *record, uint32_t nwords, 
  * weight.
  */
 template <typename V, typename A>
-static __device__ uint32_t exact_store_unit(const tile_target<V> *target, const A *acc, A base, int rank,
-                                            uint32_t sums_slices, uint32_t unit) {
+static __device__ uint32_t exact_store_unit(const tile_target<V> *target, const A *acc, A base,
+                                            uint32_t shift, int rank, uint32_t sums_slices, uint32_t unit) {
     const int64_t stride = rank == 3 ? target->pitch_z : rank == 2 ? target->pitch_y : 128;
     V *p = rank == 3   ? unit_pointer<3>(target, unit)
            : rank == 2 ? unit_pointer<2>(target, unit)
@@ -177,7 +177,7 @@ static __device__ uint32_t exact_store_unit(const tile_target<V> *target, const 
         for (uint32_t k = 0; k < 4; k++) {
             const A a = sum[k] + from[s * slice + k];
             if (sums_slices) sum[k] = a;
-            v[k] = csz_value<V>::from_bits(exact_ordered(a));
+            v[k] = csz_value<V>::from_bits(exact_bits(a, shift));
         }
         slice_store<V, true>(p, v, 15, 1, &hash);
         p += stride;
@@ -199,8 +199,8 @@ static __device__ uint32_t exact_tile(const decode_call *call, const decode_job 
     const uint32_t is_raw = nwords && record[0] == CSZ_MODE_RAW, is_coded = nwords && !is_raw;
     if (is_coded) record = exact_staged(record, nwords, shared, team);
     record_add_up(call, job, place, record, offset, nwords, r);
-    const uint32_t by_units = target.full && call->default_shape, order = is_coded ? record[0] >> 30 : 0,
-                   sums_slices = by_units && g->rank == 3 && order == CSZ_ORDER_FULL;
+    const uint32_t by_units = target.full && call->default_shape, first = is_coded ? record[0] : 0,
+                   order = first >> 30, sums_slices = by_units && g->rank == 3 && order == CSZ_ORDER_FULL;
     /* before the codes take the record's place */
     const A base = is_coded && nwords > traits::words ? traits::to_bits(traits::load(record + 1)) : 0;
     uint32_t sound = !is_raw || nwords == 1 + target.inside * traits::words;
@@ -217,7 +217,8 @@ static __device__ uint32_t exact_tile(const decode_call *call, const decode_job 
         return 0;
     }
     if (is_coded && by_units)
-        return exact_store_unit<V>(&target, shared->acc, base, g->rank, sums_slices, r) *
+        return exact_store_unit<V>(&target, shared->acc, base, csz_exact_unpack(first).shift, g->rank,
+                                   sums_slices, r) *
                shared->unit_weight[r] * csz_tile_weight(place->tile);
     uint32_t hash = 0;
 #pragma unroll 4
@@ -230,7 +231,8 @@ static __device__ uint32_t exact_tile(const decode_call *call, const decode_job 
             value = traits::load(record + 1 +
                                  ((p.z * target.extent[1] + p.y) * target.extent[2] + p.x) * traits::words);
         else if (is_coded)
-            value = traits::from_bits(exact_ordered(shared->acc[wide_place(e)] + base));
+            value = traits::from_bits(
+                exact_bits(shared->acc[wide_place(e)] + base, csz_exact_unpack(first).shift));
         *element_pointer(&target, p) = value;
         hash += csz_value_term(value) * (shared->unit_weight[code >> 5] * shared->code_weight[code & 31]);
     }

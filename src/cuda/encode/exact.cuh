@@ -11,20 +11,40 @@
 #include "cuda/encode/general.cuh"
 #include "cuda/predict/lorenzo_slow_path.cuh"
 
-CSZ_DEVICE uint32_t exact_ordered(uint32_t x) { return csz_ordered_u32(x); }
-CSZ_DEVICE uint64_t exact_ordered(uint64_t x) { return csz_ordered_u64(x); }
+CSZ_DEVICE uint32_t exact_ordered(uint32_t x) { return csz_ordered_u32(x, 0); }
+CSZ_DEVICE uint64_t exact_ordered(uint64_t x) { return csz_ordered_u64(x, 0); }
 CSZ_DEVICE uint32_t exact_number(uint32_t d) { return csz_zigzag_u32(d); }
 CSZ_DEVICE uint64_t exact_number(uint64_t d) { return csz_zigzag_u64(d); }
 CSZ_DEVICE uint32_t exact_width(uint32_t z) { return csz_width_u32(z); }
 CSZ_DEVICE uint32_t exact_width(uint64_t z) { return csz_width_u64(z); }
 
+/* Sums of widths none of which is below the least one of field_nbits 2 i and 2 i + 1, in halves. */
+enum { EXACT_PAIRS = (CSZ_EXACT_FIELD_MAX + 2) / 2 };
+
+/* What a tile's warps tell each other, in the predictor's scratch. */
+struct exact_shared {
+    uint64_t any[CSZ_TILE_WARPS];    /* bits of values */
+    uint32_t most[CSZ_TILE_WARPS];   /* width */
+    uint32_t stored[CSZ_TILE_WARPS]; /* units that have codes other than 0 */
+    uint32_t nbits[CSZ_TILE_WARPS];  /* of codes */
+    uint32_t sums[CSZ_TILE_WARPS][CSZ_EXACT_SIZES][EXACT_PAIRS];
+    uint32_t shift; /* low bits that no value has */
+    uint32_t first; /* word of the record */
+};
+template <typename V> CSZ_DEVICE exact_shared &exact_of(csz_predict_shared<V> &sh) {
+    static_assert(sizeof(exact_shared) <= sizeof sh.scratch, "the predictor's scratch holds it");
+    return *(exact_shared *)sh.scratch;
+}
+
 /* ---- numbers ---- */
 
-/* Bits of this thread's values, by element, to ordered integers; returns the unit's hash. */
+/* Bits of this thread's values, by element, to ordered integers; returns the unit's hash.  *any: the low
+ * halves of all, padding too, which repeats values of the field. */
 template <typename V, int RANK>
-CSZ_DEVICE uint32_t exact_order(typename csz_value<V>::quantum *q, uint32_t in_field) {
+CSZ_DEVICE uint32_t exact_order(typename csz_value<V>::quantum *q, uint32_t in_field, uint32_t *any) {
     typedef csz_value<V> value;
     uint32_t hash = 0;
+    *any = 0;
 #pragma unroll
     for (uint32_t s = 0; s < 8; s++) {
         typename value::quantum *at = q + csz_code_element(RANK, csz_thread(), 4 * s), x[4];
@@ -34,10 +54,50 @@ CSZ_DEVICE uint32_t exact_order(typename csz_value<V>::quantum *q, uint32_t in_f
             const typename value::bits bits = (typename value::bits)x[k];
             hash = hash * CSZ_VALUE_K + (in_field >> (4 * s + k) & 1 ? value::fold(bits) : 0);
             x[k] = (typename value::quantum)exact_ordered(bits);
+            *any |= (uint32_t)bits;
         }
         csz_quad_put(at, x);
     }
     return hash;
+}
+
+CSZ_DEVICE uint32_t exact_shift(uint32_t any) { return csz_exact_shift_u32(any); }
+CSZ_DEVICE uint32_t exact_shift(uint64_t any) { return csz_exact_shift_u64(any); }
+
+/* Leaves the low bits that no value of the tile has out of its integers, and notes their number.  Behind a
+ * barrier; has some. */
+template <typename V, int RANK>
+CSZ_COLD void exact_leave_out(typename csz_value<V>::quantum *q, exact_shared &shared) {
+    typedef typename csz_value<V>::quantum quantum;
+    typedef typename csz_value<V>::bits bits;
+    const uint32_t t = csz_thread();
+    quantum x[4];
+    bits all = 0;
+#pragma unroll
+    for (uint32_t s = 0; s < 8; s++) {
+        csz_quad_get(x, q + csz_code_element(RANK, t, 4 * s));
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) all |= (bits)(x[k] < 0 ? ~x[k] : x[k]); /* without the sign */
+    }
+    const uint64_t low = csz_warp_or((uint32_t)all),
+                   high = sizeof all == 8 ? csz_warp_or((uint32_t)((uint64_t)all >> 32)) : 0;
+    if ((t & 31) == 0) shared.any[t >> 5] = low | high << 32;
+    __syncthreads();
+    all = 0;
+#pragma unroll
+    for (int i = 0; i < CSZ_TILE_WARPS; i++) all |= (bits)shared.any[i];
+    const uint32_t n = exact_shift(all);
+    if (n == 0) return;
+    if (t == 0) shared.shift = n;
+#pragma unroll
+    for (uint32_t s = 0; s < 8; s++) {
+        quantum *const at = q + csz_code_element(RANK, t, 4 * s);
+        csz_quad_get(x, at);
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) x[k] >>= n;
+        csz_quad_put(at, x);
+    }
+    __syncthreads();
 }
 
 /* The number of a difference, 0 outside the field. */
@@ -142,22 +202,6 @@ CSZ_COLD uint32_t exact_numbers_any(typename csz_value<V>::quantum *q, uint4 *su
 
 /* ---- form and size ---- */
 
-/* Sums of widths none of which is below the least one of field_nbits 2 i and 2 i + 1, in halves. */
-enum { EXACT_PAIRS = (CSZ_EXACT_FIELD_MAX + 2) / 2 };
-
-/* What a tile's warps tell each other, in the predictor's scratch. */
-struct exact_shared {
-    uint32_t most[CSZ_TILE_WARPS];   /* width */
-    uint32_t stored[CSZ_TILE_WARPS]; /* units that have codes other than 0 */
-    uint32_t nbits[CSZ_TILE_WARPS];  /* of codes */
-    uint32_t sums[CSZ_TILE_WARPS][CSZ_EXACT_SIZES][EXACT_PAIRS];
-    uint32_t first; /* word of the record */
-};
-template <typename V> CSZ_DEVICE exact_shared &exact_of(csz_predict_shared<V> &sh) {
-    static_assert(sizeof(exact_shared) <= sizeof sh.scratch, "the predictor's scratch holds it");
-    return *(exact_shared *)sh.scratch;
-}
-
 CSZ_DEVICE uint32_t exact_least_pair(uint32_t most, uint32_t i) {
     return csz_exact_least(most, 2 * i) | csz_exact_least(most, 2 * i + 1) << 16;
 }
@@ -216,6 +260,7 @@ CSZ_DEVICE uint32_t exact_choose(const exact_shared &shared, uint32_t most, uint
     }
     const uint32_t g = csz_exact_size(fewest);
     csz_exact_head head = csz_exact_form(g, g == 0 ? first[0] : g == 1 ? first[1] : first[2], most);
+    head.shift = shared.shift;
     head.order = order;
     return csz_exact_pack(&head);
 }
@@ -308,8 +353,10 @@ CSZ_DEVICE uint32_t exact_stage(csz_predict_shared<V> &sh, uint32_t *stage, cons
     quantum *const q = (quantum *)stage;
     const csz_values<V> values(job, c);
     const uint32_t in_field = csz_slow_load<V, RANK>(q, job, values, is_quick && c.full());
-    *hash = exact_order<V, RANK>(q, in_field);
-    __syncthreads();
+    uint32_t low_bits;
+    *hash = exact_order<V, RANK>(q, in_field, &low_bits);
+    if (t == 0) shared.shift = 0;
+    if (csz_agreed(!__syncthreads_or(low_bits & 1))) exact_leave_out<V, RANK>(q, shared);
     const bits base = (bits)q[0];
     bits d[32], any = 0;
     uint32_t order;

@@ -186,7 +186,8 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
         } else if (is_fill) {
             value = traits::load(record + 1);
         } else if (is_exact) {
-            value = traits::from_bits(exact_ordered(acc[wide_place(e)] + traits::to_bits(base)));
+            value = traits::from_bits(
+                exact_bits(acc[wide_place(e)] + traits::to_bits(base), csz_exact_unpack(record[0]).shift));
         } else if (masks.n) {
             const uint32_t code = csz_element_code(g->rank, e);
 #pragma unroll
