@@ -102,18 +102,183 @@ static void integers_are_ordered_as_values(void **state) {
     (void)state;
     const float values[] = {-3.4e38f, -1.0f, -1e-45f, -0.0f, 0.0f, 1e-45f, 1.0f, 3.4e38f};
     for (int i = 1; i < 8; i++) {
-        const uint32_t a = csz_ordered_u32(csz_bits_f32(values[i - 1])),
-                       b = csz_ordered_u32(csz_bits_f32(values[i]));
+        const uint32_t a = csz_ordered_u32(csz_bits_f32(values[i - 1]), 0),
+                       b = csz_ordered_u32(csz_bits_f32(values[i]), 0);
         assert_true((int32_t)a < (int32_t)b);
-        assert_int_equal(csz_ordered_u32(b), csz_bits_f32(values[i]));
-        const uint64_t c = csz_ordered_u64(csz_bits_f64(values[i - 1])),
-                       d = csz_ordered_u64(csz_bits_f64(values[i]));
+        const uint64_t c = csz_ordered_u64(csz_bits_f64(values[i - 1]), 0),
+                       d = csz_ordered_u64(csz_bits_f64(values[i]), 0);
         assert_true((int64_t)c < (int64_t)d);
-        assert_true(csz_ordered_u64(d) == csz_bits_f64(values[i]));
     }
     for (uint32_t d = 0; d < 1000; d++) {
         assert_int_equal(csz_unzigzag_u32(csz_zigzag_u32(d - 500)), d - 500);
         assert_true(csz_unzigzag_u64(csz_zigzag_u64((uint64_t)d - 500)) == (uint64_t)d - 500);
+    }
+}
+
+/* Of every kind of value and any bits, without as many low bits as there are. */
+static void integers_without_low_bits_give_values_back(void **state) {
+    (void)state;
+    static const uint64_t odd[] = {0,           1,          0x8000000000000000, 0x7FF0000000000000,
+                                   ~0ull,       ~0ull >> 1, 0xFFF0000000000001, 0x7FF8000000000000,
+                                   0x7F800000u, 1u << 31,   0xFF800001u,        0x7FFFFFFFu};
+    rng r = rng_make(79);
+    for (uint32_t k = 0; k < 2000; k++) {
+        for (uint32_t shift = 0; shift < 64; shift++) {
+            const uint64_t any = k < sizeof odd / sizeof *odd ? odd[k] : rng_next(&r),
+                           bits = any >> shift << shift, q = csz_ordered_u64(bits, shift);
+            assert_true(csz_unordered_u64(q, shift) == bits);
+            assert_true(q << shift == (csz_ordered_u64(bits, 0) >> shift << shift));
+            if (bits << 1) assert_true(csz_exact_shift_u64(bits | 1ull << shift) == shift || shift == 63);
+            if (shift > 31) continue;
+            const uint32_t bits32 = (uint32_t)any >> shift << shift, q32 = csz_ordered_u32(bits32, shift);
+            assert_int_equal(csz_unordered_u32(q32, shift), bits32);
+            assert_int_equal(q32 << shift, csz_ordered_u32(bits32, 0) >> shift << shift);
+            if (bits32 << 1) assert_true(csz_exact_shift_u32(bits32 | 1u << shift) == shift || shift == 31);
+        }
+    }
+    assert_int_equal(csz_exact_shift_u32(0), 0);
+    assert_int_equal(csz_exact_shift_u32(1u << 31), 0);
+    assert_int_equal(csz_exact_shift_u32(0xC0000000u), 30);
+    assert_true(csz_exact_shift_u64(0) == 0 && csz_exact_shift_u64(1ull << 63) == 0);
+    assert_int_equal(csz_exact_shift_u64(3ull << 62), 62);
+}
+
+/* Values whose low bits are 0. */
+enum coarse { WIDENED, INTEGERS, HALVES, MASK, ODD, MIXED, COARSE_KINDS };
+
+/* Bits of the low end that are 0 in all of these, but MIXED. */
+static uint32_t coarse_zeros(enum coarse kind, csz_type type) {
+    const uint32_t mantissa = type == CSZ_F32 ? 23 : 52;
+    return kind == WIDENED ? mantissa - 16 : kind == MASK ? mantissa : mantissa - 10;
+}
+
+static void coarsen(test_field *s, enum coarse kind, rng *r) {
+    const csz_type type = s->field.type;
+    const uint64_t kept = ~0ull << coarse_zeros(kind, type);
+    for (uint64_t i = 0; i < s->n; i++) {
+        const double v = sample_at(s, i);
+        uint64_t bits = bits_at(s->data, type, i);
+        if (kind == MASK || kind == INTEGERS) {
+            const double n = kind == MASK ? v > 0 : (double)(int)(1000 * v);
+            bits = type == CSZ_F32 ? csz_bits_f32((float)n) : csz_bits_f64(n);
+        } else if (kind == ODD && rng_below(r, 3) == 0) {
+            const uint64_t sign = type == CSZ_F32 ? 1ull << 31 : 1ull << 63,
+                           infinity = type == CSZ_F32 ? 0x7F800000u : 0x7FF0000000000000,
+                           some = rng_next(r) & (~infinity & (sign - 1)); /* payload, denormal */
+            const uint64_t odd[] = {0, sign, infinity, infinity | sign, infinity | some, some, some | sign};
+            bits = odd[rng_below(r, 7)] & kept;
+        } else if (kind != MIXED || i / 5000 % 2) {
+            bits &= kept;
+        }
+        store_bits_at(s->data, type, i, bits);
+    }
+}
+
+static size_t exact_nbytes(const test_field *s) {
+    csz_options o = exact_options();
+    archive a = archive_make(s, &o);
+    archive_free(&a);
+    return a.nbytes;
+}
+
+/* Low bits that no value of a tile has take no room: to set them at random costs seven eighths of them. */
+static void low_bits_that_are_zero_take_no_room(void **state) {
+    (void)state;
+    rng r = rng_make(80);
+    for (int k = 0; k < COARSE_KINDS * 2 * 7; k++) {
+        const enum coarse kind = (enum coarse)(k % COARSE_KINDS);
+        const csz_type t = (csz_type)(k / COARSE_KINDS % 2);
+        const csz_field fields[] = {field_1d(t, 4096 * 9), field_1d(t, 9999),       field_2d(t, 128, 256),
+                                    field_2d(t, 90, 170),  field_3d(t, 16, 32, 64), field_3d(t, 17, 35, 61),
+                                    {t, 4, {3, 5, 40, 40}}};
+        test_field s = sample_make(fields[k / COARSE_KINDS / 2], SMOOTH, (uint64_t)k);
+        coarsen(&s, kind, &r);
+        csz_options o = exact_options();
+        assert_same(&s, &o);
+        const size_t nbytes = exact_nbytes(&s);
+        const uint32_t nzeros = coarse_zeros(kind, t);
+        for (uint64_t i = 0; i < s.n; i++)
+            store_bits_at(s.data, t, i, bits_at(s.data, t, i) | (rng_next(&r) & ((1ull << nzeros) - 1)));
+        const size_t filled = exact_nbytes(&s);
+        if (kind != MIXED && nbytes + s.n * nzeros / 8 * 7 / 8 > filled)
+            fail_msg("kind %d of type %d, %d dims: %zu bytes, %zu with %u low bits", (int)kind, (int)t,
+                     s.field.ndim, nbytes, filled, nzeros);
+        sample_free(&s);
+    }
+}
+
+/* f64 made from f32 takes what the f32 take, a word more for each tile's base, and more where signs change,
+ * as zero is farther from one in integers. */
+static void widened_values_cost_what_they_did(void **state) {
+    (void)state;
+    const character kinds[] = {SMOOTH, ROUGH, NOISE, SPARSE, STEPS, MINUS_ZERO, ZEROS, CONSTANT};
+    for (int k = 0; k < 24; k++) {
+        const csz_field of[] = {field_1d(CSZ_F32, 20000), field_2d(CSZ_F32, 130, 170),
+                                field_3d(CSZ_F32, 20, 40, 70)};
+        csz_field field = of[k / 8];
+        test_field narrow = sample_make(field, kinds[k % 8], (uint64_t)k);
+        field.type = CSZ_F64;
+        test_field wide = sample_make(field, ZEROS, 0);
+        for (uint64_t i = 0; i < wide.n; i++)
+            store_bits_at(wide.data, CSZ_F64, i, csz_bits_f64(sample_at(&narrow, i)));
+        csz_options o = exact_options();
+        assert_same(&wide, &o);
+        const size_t a = exact_nbytes(&narrow), b = exact_nbytes(&wide);
+        if (b > a + a / 8 + 256) fail_msg("case %d: %zu bytes, f32 %zu", k, b, a);
+        sample_free(&narrow);
+        sample_free(&wide);
+    }
+}
+
+/* A mask of one blob: its edges alone take room. */
+static void masks_are_small(void **state) {
+    (void)state;
+    for (int type = 0; type < 2; type++) {
+        test_field s = sample_make(field_3d((csz_type)type, 32, 64, 128), ZEROS, 1);
+        for (uint64_t i = 0; i < s.n; i++) {
+            const double x = (double)(i % 128) - 64, y = (double)(i / 128 % 64) - 32,
+                         z = (double)(i / 128 / 64) - 16;
+            const double one = x * x / 3 + y * y + 4 * z * z < 800;
+            store_bits_at(s.data, (csz_type)type, i, type ? csz_bits_f64(one) : csz_bits_f32((float)one));
+        }
+        csz_options o = exact_options();
+        assert_same(&s, &o);
+        const size_t nbytes = exact_nbytes(&s);
+        if (nbytes > 19000) fail_msg("type %d: %zu bytes", type, nbytes);
+        sample_free(&s);
+    }
+}
+
+/* The first word of a record says how many bits are left out: not as many as the type has, nor other ones. */
+static void forged_shifts_are_refused(void **state) {
+    (void)state;
+    rng r = rng_make(81);
+    for (int type = 0; type < 2; type++) {
+        test_field s = sample_make(field_2d((csz_type)type, 30, 100), SMOOTH, 4);
+        coarsen(&s, HALVES, &r);
+        csz_options o = exact_options();
+        archive a = archive_make(&s, &o);
+        csz_tile_counts counts;
+        ASSERT_OK(csz_survey(the_context(), &counts, sizeof counts, a.bytes, a.nbytes));
+        assert_true(counts.exact == 1);
+        uint8_t *first = a.bytes + (a.nbytes - 16 - (size_t)counts.nbytes_payload);
+        const uint32_t word = csz_load_u32(first), shift = coarse_zeros(HALVES, (csz_type)type);
+        assert_int_equal(csz_exact_unpack(word).shift, shift);
+        void *back = malloc(s.nbytes);
+        assert_non_null(back);
+        for (uint32_t n = 0; n < 64; n++) {
+            const uint32_t forged = (word & ~(63u << 17)) | n << 17;
+            assert_int_equal(csz_exact_head_holds(forged, 2, type ? 64 : 32), n < (type ? 64 : 32));
+            csz_store_u32(first, forged);
+            archive_reseal(a.bytes, a.nbytes);
+            assert_int_equal(csz_decompress(the_context(), back, s.nbytes, a.bytes, a.nbytes, DECODING(&o)),
+                             n == shift ? CSZ_OK : CSZ_ERROR_CORRUPT);
+        }
+        for (uint32_t bit = 23; bit < 30; bit++)
+            assert_false(csz_exact_head_holds(word | 1u << bit, 2, type ? 64 : 32));
+        free(back);
+        archive_free(&a);
+        sample_free(&s);
     }
 }
 
@@ -247,6 +412,11 @@ int main(void) {
         cmocka_unit_test(flat_fields_come_back),
         cmocka_unit_test(every_width_comes_back),
         cmocka_unit_test(integers_are_ordered_as_values),
+        cmocka_unit_test(integers_without_low_bits_give_values_back),
+        cmocka_unit_test(low_bits_that_are_zero_take_no_room),
+        cmocka_unit_test(widened_values_cost_what_they_did),
+        cmocka_unit_test(masks_are_small),
+        cmocka_unit_test(forged_shifts_are_refused),
         cmocka_unit_test(regions_and_frames_are_slices),
         cmocka_unit_test(too_small_bounds_cost_what_exact_does),
         cmocka_unit_test(what_makes_no_sense_is_refused),

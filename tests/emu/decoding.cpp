@@ -24,9 +24,9 @@ uint32_t rnd() {
 }
 static double unit_random() { return rnd() / 4294967296.0; }
 
-const char *const kind_name[] = {"smooth", "gentle", "noise3",   "noise6",     "noise10",
-                                 "sparse", "jumps",  "specials", "rough",      "steps",
-                                 "filled", "masked", "zeros",    "huge jumps", "rare jumps"};
+const char *const kind_name[] = {"smooth", "gentle",     "noise3",     "noise6", "noise10", "sparse",
+                                 "jumps",  "specials",   "rough",      "steps",  "filled",  "masked",
+                                 "zeros",  "huge jumps", "rare jumps", "coarse"};
 
 static double generate(int kind, uint64_t i, uint64_t nx, uint64_t ny) {
     double x = (double)(i % nx), y = (double)(i / nx % ny), z = (double)(i / nx / ny);
@@ -55,6 +55,9 @@ static double generate(int kind, uint64_t i, uint64_t nx, uint64_t ny) {
                                                  : 0.3 * wave + 0.002 * r;
     case RARE_JUMPS: return 0.05 * wave + (unit_random() < 0.0006 ? 12000 * r : 0);
     case HUGE_JUMPS: return 0.05 * wave + (unit_random() < 0.01 ? 12000 * r : 0);
+    case COARSE:
+        if (unit_random() < 0.01) return i % 3 ? -0.0 : i % 2 ? -INFINITY : NAN;
+        return i / 4096 % 5 == 3 ? wave : floor(100 * wave) / (1 << i / 4096 % 7 * 3) + (x > 40);
     default: return 0;
     }
 }

@@ -37,7 +37,8 @@ enum kind {
     ZEROS,
     HUGE_JUMPS,
     RARE_JUMPS, /* two or three a tile, so that it is wide while its record is short */
-    NKINDS
+    NKINDS,
+    COARSE = NKINDS /* numbers of few bits, some of them odd ones; not in every loop */
 };
 extern const char *const kind_name[];
 

@@ -168,7 +168,7 @@ static void check_record_forms(csz_context *context, size_t step) {
         std::vector<std::vector<uint32_t>> forms;
         std::vector<size_t> sound; /* of these */
         for (uint32_t bit = 0; bit < (head.has_tail ? 64u : 32u); bit += bit < 32 ? 1 : 3) {
-            if (bit > 16 && bit < 29) continue; /* of the shortest length */
+            if (head.mode != CSZ_MODE_EXACT && bit > 16 && bit < 29) continue; /* of the shortest length */
             forms.push_back(record);
             forms.back()[bit / 32] ^= 1u << bit % 32;
         }

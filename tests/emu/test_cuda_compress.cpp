@@ -53,14 +53,15 @@ enum kind {
     FARTHEST,    /* deltas of 32 bits as large as there are */
     ASIDE,       /* two values in turn, the second just outside of the window about the middle between them */
     MIDDLES_F32, /* of a pointwise bound of 1e-3: logarithms about the middle between two steps */
-    MIDDLES_F64
+    MIDDLES_F64,
+    COARSE /* numbers of few bits, some of them odd ones; most tiles have nothing else */
 };
 static const char *kind_names[] = {
-    "smooth",       "gentle",    "noise3",   "noise6", "noise10",        "sparse",
-    "jumps",        "specials",  "land",     "rough",  "wild",           "zero",
-    "constant",     "nans",      "large",    "ramp",   "steep",          "runs",
-    "near",         "mixed",     "patches",  "lonely", "strange single", "strange vector",
-    "strange runs", "odd tiles", "farthest", "aside",  "middles",        "middles of f64"};
+    "smooth",   "gentle",         "noise3",         "noise6",       "noise10",   "sparse",   "jumps",
+    "specials", "land",           "rough",          "wild",         "zero",      "constant", "nans",
+    "large",    "ramp",           "steep",          "runs",         "near",      "mixed",    "patches",
+    "lonely",   "strange single", "strange vector", "strange runs", "odd tiles", "farthest", "aside",
+    "middles",  "middles of f64", "coarse"};
 
 /* Values for a step of 0.002. */
 static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
@@ -158,6 +159,14 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double fill) {
                        units = (uint64_t)(0x1p22 * uniform());
         return i & 1 ? 1.5
                      : csz_pointwise_power_f64((int64_t)(q * z.step + z.step / 2 + units - (1u << 21)), &z);
+    }
+    case COARSE: {
+        const double c = uniform();
+        if (i / 4096 % 5 == 3) return wave;
+        return c < 0.01   ? -0.0
+               : c < 0.02 ? -INFINITY
+               : c < 0.03 ? -NAN
+                          : std::floor(wave * 100) / (1 << i / 4096 % 7 * 3) + (x > 40);
     }
     case FARTHEST: return 0.002 * (i & 1 ? 0x1p30 - 1 : -0x1p30);
     case PATCHES: /* tiles of every mode, so that explicit books want more room than there is */
@@ -359,6 +368,9 @@ int main(int argc, char **argv) {
                 one(&t, (csz_type)type, {9000, 3}, 0, CSZ_WORKFLOW_AUTO, kind, 0, CSZ_BOUND_EXACT);
             }
         }
+        for (int type = 0; type < 2; type++) /* low bits that are left out */
+            for (const std::vector<uint64_t> &dims : shapes)
+                one(&t, (csz_type)type, dims, 0, CSZ_WORKFLOW_AUTO, COARSE, 0, CSZ_BOUND_EXACT);
         printf("exact: %d of %d cases failed so far\n", t.failed, t.run);
         fflush(stdout);
         if (few) t.every = 17;

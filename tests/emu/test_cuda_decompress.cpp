@@ -115,7 +115,7 @@ static void check_pointwise(csz_context *context, const std::vector<std::vector<
 static void check_exact(csz_context *context, const std::vector<std::vector<uint64_t>> &shapes, int level) {
     int asked = 0;
     for (size_t s = 0; s < shapes.size(); s++) {
-        for (int kind = 0; kind < NKINDS; kind++) {
+        for (int kind = 0; kind <= COARSE; kind++) {
             for (int type = 0; type < 2; type++) {
                 if (level < 1 && asked++ % 37) continue;
                 char label[160];

@@ -160,6 +160,9 @@ noisy    f32 9x18x35       -m exact
 sparse   f64 10x31x32      -m exact
 sparse   f32 100x130       -m exact
 steps    f32 16x17x40      -m exact
+steps    f64 70x150        -m exact
+coarse   f64 9x17x33       -m exact
+coarse   f32 9999          -m exact
 zero     f32 100x100       -m exact
 constant f64 9x9x9         -m exact
 special  f32 97x131        -m exact
@@ -219,6 +222,7 @@ makers = {
     "islands": lambda at, r, _: 1e20 if is_island(at) else smooth(at) + 0.01 * r,
     "wide": lambda at, r, _: 1000 * smooth(at) if abs(r) > 0.001 else 5000 * r / abs(r),
     "tiny": lambda at, r, type_name: r * 2.0 ** (-118 if type_name == "f32" else -1010),
+    "coarse": lambda at, r, _: math.copysign(1, r + 0.9) * math.floor(100 * smooth(at)) / 16,
     "holes": lambda at, r, _: math.nan if r < -0.2 else smooth(at),
 }
 
@@ -289,7 +293,8 @@ def note_record(tile, _, words):
     return {f"mode {mode} f64 {tile.is_f64}", f"{kind} {mode}"}
 
 def note_exact(tile, record, first):
-    return {f"exact groups {first >> 4 & 3}", f"exact bitmap {first >> 9 & 1}", f"exact order {first >> 30} of rank {tile.rank}"}
+    return {f"exact groups {first >> 4 & 3}", f"exact bitmap {first >> 9 & 1}",
+            f"exact shift {(first >> 17 & 63) > 0} f64 {tile.is_f64}", f"exact order {first >> 30} of rank {tile.rank}"}
 
 watch(frame, "decode_record", note_record)
 watch(record, "decode_exact", note_exact)
@@ -318,6 +323,7 @@ wanted |= {"order 0 of rank 1", "order 0 of rank 2", "order 2 of rank 2", "order
            "order 2 of rank 3", "frame 0", "frame 1"}
 wanted |= {f"base {base} f64 {f64}" for base in ("0 short 0", "1 short 0", "1 short 1") for f64 in (False, True)}
 wanted |= {"exact groups 1", "exact groups 2", "exact groups 3", "exact bitmap 0", "exact bitmap 1"}
+wanted |= {f"exact shift {shift} f64 {f64}" for shift in (False, True) for f64 in (False, True)}
 wanted |= {f"exact {order}" for order in ("order 0 of rank 1", "order 0 of rank 2", "order 2 of rank 2", "order 0 of rank 3",
                                           "order 1 of rank 3", "order 2 of rank 3")}
 wanted |= {f"{n} masks" for n in range(4)} | {f"unit of class {c}" for c in range(4)}

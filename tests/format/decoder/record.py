@@ -112,8 +112,8 @@ def decode_sparse(tile, record, first):
 def decode_exact(tile, record, first):
     nbits = 64 if tile.is_f64 else 32
     size, width_nbits, has_bitmap = 1 << (first >> 4 & 3), first >> 6 & 7, first >> 9 & 1
-    least, order = first >> 10 & 127, first >> 30
-    require(first >> 17 & 0x1FFF == 0 and size > 1 and width_nbits <= 6 and least <= nbits, "the first word of an exact tile is not possible")
+    least, shift, order = first >> 10 & 127, first >> 17 & 63, first >> 30
+    require(first >> 23 & 127 == 0 and size > 1 and width_nbits <= 6 and least <= nbits and shift < nbits, "the first word of an exact tile is not possible")
     require(order <= 2 and (order != 1 or tile.rank == 3) and (order != 2 or tile.rank >= 2),
             "the order of a tile is not possible")
     base, = tile.values(record.take(tile.value_nwords))
@@ -139,8 +139,8 @@ def decode_exact(tile, record, first):
     bits = tile.bits()
     half = 1 << (nbits - 1)
     for e, q in enumerate(partial_sums(tile, deltas, order)):
-        q = (q + base) & (2 * half - 1)
-        bits[e] = q if q < half else q ^ (half - 1)
+        x = (q + base << shift) & (2 * half - 1)
+        bits[e] = x if x < half else x ^ half - (1 << shift)
     return bits
 
 
