@@ -338,7 +338,9 @@ static void masks_are_kept_by_the_tightest_bound(void **state) {
     (void)state;
     test_field s = sample_make(field_2d(CSZ_F32, 200, 300), SMOOTH, 5);
     for (uint64_t i = 0; i < s.n; i++) ((float *)s.data)[i] = (i * i >> 3) % 29 == 0;
-    csz_options o = options_make(CSZ_BOUND_RATIO, 12);
+    csz_options o = options_make(CSZ_BOUND_EXACT, 0);
+    assert_true(compressed_nbytes(&s, &o) > s.nbytes / 20);
+    o = options_make(CSZ_BOUND_RATIO, 20);
     archive a = archive_make(&s, &o);
     assert_true(last_target().bound > 0 && last_target().bound < 1e-30 &&
                 last_target().ntrials <= MOST_TRIALS);
