@@ -110,9 +110,15 @@ CSZ_DEVICE void element_refuse(packed_shared<V> &sh, uint32_t z, uint32_t y, uin
 
 /* ---- a column ---- */
 
-/* Where the thread's codes of class 0 are parked, in a whole tile. */
-template <typename V, int RANK>
+/* Where the thread's codes of class 0 are parked. */
+template <typename V, int RANK, bool WHOLE>
 CSZ_DEVICE void column_places(char *(&parked)[fast_tile<V, RANK>::CELLS], uint32_t t, packed_shared<V> &sh) {
+    if (!WHOLE) {
+#pragma unroll
+        for (int i = 0; i < fast_tile<V, RANK>::CELLS; i++)
+            parked[i] = (char *)parked_at(csz_exchange(sh.predict), fast_tile<V, RANK>::code(t, i, sh.codes));
+        return;
+    }
     const uint32_t first = parked_offset(fast_tile<V, RANK>::code(t, 0));
 #pragma unroll
     for (int i = 0; i < fast_tile<V, RANK>::CELLS; i++)
@@ -120,13 +126,36 @@ CSZ_DEVICE void column_places(char *(&parked)[fast_tile<V, RANK>::CELLS], uint32
             (char *)csz_exchange(sh.predict) + (first ^ parked_offset(fast_tile<V, RANK>::code(0, i)));
 }
 
+/* Which values of a thread's column a tile has: all of a whole one. */
+template <typename V, int RANK, bool WHOLE> struct column_extent {
+    __device__ __forceinline__ column_extent(uint32_t, const packed_tile<V> &) {}
+    __device__ __forceinline__ bool has(int, int) const { return true; }
+};
+template <typename V, int RANK> struct column_extent<V, RANK, false> {
+    uint32_t z, y, x; /* values from the column's first on */
+
+    __device__ __forceinline__ column_extent(uint32_t t, const packed_tile<V> &tile) {
+        uint32_t first_z, first_y, first_x;
+        fast_tile<V, RANK>::place(t, 0, 0, &first_z, &first_y, &first_x);
+        z = tile.place.extent[0];
+        y = tile.place.extent[1] - min(first_y, tile.place.extent[1]);
+        x = tile.place.extent[2] - min(first_x, tile.place.extent[2]);
+    }
+    /* odd: the coordinates of a value of cell i, z << 2 | y << 1 | x. */
+    __device__ __forceinline__ bool has(int i, int odd) const {
+        const uint32_t cell = 2 * (uint32_t)i;
+        return (RANK == 2 || cell + (odd >> 2) < z) & ((RANK == 2 ? cell : 0) + (odd >> 1 & 1) < y) &
+               ((odd & 1) < x);
+    }
+};
+
 /*
- * A thread's codes in the fast form, in a whole tile: quantized, into the exchange and the hash.  Without
- * branches, so that the values of a column overlap.  Exceptions have 0 in the exchange, which is no code. One
- * case of the rule is left out, a difference that comes out as the bound itself: then the tile is done again
- * by full_rule_quantize.
+ * A thread's codes in the fast form: quantized, into the exchange and the hash.  Without branches, so that
+ * the values of a column overlap.  Exceptions have 0 in the exchange, which is no code.  One case of the rule
+ * is left out, a difference that comes out as the bound itself: then the tile is done again by
+ * full_rule_quantize, as an edge tile with exceptions is.
  */
-template <typename V, int RANK> struct quick_quantize {
+template <typename V, int RANK, bool WHOLE> struct quick_quantize {
     typedef fast_tile<V, RANK> tile;
     typedef csz_value<V> value;
     enum { CLASS_NBYTES = tile::CLASS_N / 2 }; /* from a class to the next in the exchange */
@@ -136,18 +165,20 @@ template <typename V, int RANK> struct quick_quantize {
     uint32_t nearest; /* 0 if a value is such a case */
     fast_hash<V, RANK> hash;
     char *parked[tile::CELLS]; /* codes of class 0 */
+    column_extent<V, RANK, WHOLE> extent;
 
     __device__ __forceinline__ quick_quantize(uint32_t t, packed_shared<V> &sh)
         : inverse(sh.tile.quantizer.inverse), step(sh.tile.quantizer.step), bound(sh.tile.bound),
           magic(pyramid_magic(bound) + (V)32768), kept_zero(sh.tile.quantizer.kept_zero), least(~0u),
-          nearest(~0u) {
-        column_places<V, RANK>(parked, t, sh);
+          nearest(~0u), extent(t, sh.tile) {
+        column_places<V, RANK, WHOLE>(parked, t, sh);
     }
     __device__ __forceinline__ void row(int, int, const V *) {}
     __device__ __forceinline__ void meet() const { __syncthreads(); }
     __device__ __forceinline__ V operator()(int klass, int i, V prediction, V v) {
         V r = prediction;
         typename value::bits low = 32768;
+        const bool is_inside = extent.has(i, csz_class_at(RANK, klass));
         bool good = value::to_bits(v) != kept_zero;
         if (klass) {
             /* with 2^15 added, which does not change how it rounds */
@@ -155,13 +186,13 @@ template <typename V, int RANK> struct quick_quantize {
             r = pyramid_value<V>::restore(prediction, k, step);
             good = good & pyramid_value<V>::has_code(k);
         }
-        const V size = fast_size(v - r);
+        const V size = is_inside ? fast_size(v - r) : (V)0;
         nearest = bound_distance(size, bound, nearest);
         good = good & (size < bound);
-        const uint32_t word = good ? (uint32_t)low : 0;
+        const uint32_t word = !is_inside ? 32768 : good ? (uint32_t)low : 0;
         least = min(least, word);
-        *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
-        hash.add(i, csz_value_term(good ? r : v));
+        if (WHOLE || klass) *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
+        hash.add(i, is_inside ? csz_value_term(good ? r : v) : 0);
         return good ? r : prediction + (V)0; /* which is never -0.0 */
     }
     /*
@@ -205,7 +236,7 @@ template <typename V, int RANK> struct quick_logarithms {
         : z(lattice_quantizer<typename value::pointwise>(sh.tile)), inverse(sh.tile.quantizer.inverse),
           step(sh.tile.quantizer.step), magic(pyramid_magic(step) + (V)32768), least(~0u),
           near(z, sh.tile.bound), octaves(z) {
-        column_places<V, RANK>(parked, t, sh);
+        column_places<V, RANK, true>(parked, t, sh);
     }
     /* Whether the thread's values may pass; their logarithms in octaves. */
     __device__ __forceinline__ bool take(typename tile::values &v) const {

@@ -164,7 +164,7 @@ CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stor
 }
 
 /* The quick test that a quantizer has. */
-template <typename V, int RANK, typename Z> struct quick_by { typedef quick_quantize<V, RANK> type; };
+template <typename V, int RANK, typename Z> struct quick_by { typedef quick_quantize<V, RANK, true> type; };
 template <int RANK> struct quick_by<float, RANK, csz_pointwise_f32> {
     typedef quick_logarithms<float, RANK> type;
 };
@@ -210,6 +210,28 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
     return true;
 }
 
+/* The same by the fast form, an edge tile; 0 also where a value is an exception. */
+template <typename V, int RANK>
+CSZ_COLD bool quick_edge_quantize(packed_shared<V> &shared, V *at, bool stores) {
+    typedef fast_tile<V, RANK> tile;
+    packed_shared<V> &sh = csz_in_shared(shared);
+    typename tile::shared &fast = csz_in_shared(*(typename tile::shared *)at);
+    typename tile::values v;
+    const uint32_t t = csz_thread();
+    partial_load<V, RANK>(t, v, sh.tile);
+    pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
+    quick_quantize<V, RANK, false> code(t, sh);
+    fast_park_known<V, RANK>(t, sh);
+    const bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
+    if (__syncthreads_or(!is_tame)) return false;
+    tile::template restore<false>(t, fast, sh.cases, sh.tile.place, v, code);
+    value_hash_add(
+        sh, code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return tile::code(t, i, sh.codes); }));
+    if (__syncthreads_or(code.least == 0 || code.nearest == 0)) return false;
+    if (stores) fast_store<V, RANK>(t, v, sh.tile);
+    return true;
+}
+
 /*
  * A tile that a pyramid predicts: its codes into the exchange, its exceptions, its hash; with `stores` its
  * restored values into their lattice.  Behind a barrier; has some.  Z: the quantizer's type.
@@ -224,9 +246,11 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
         sh.predict.reference.base = 0;
     }
     if (pyramid_is_fast<RANK>(sh.tile.place)) {
-        const bool is_quick =
-            !sh.is_doubtful && !sh.tile.quantizer.has_fill && pyramid_is_whole<RANK>(sh.tile.place);
-        if (is_quick && quick_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
+        const bool is_whole = pyramid_is_whole<RANK>(sh.tile.place),
+                   is_quick = !sh.is_doubtful && !sh.tile.quantizer.has_fill;
+        if (is_quick && is_whole && quick_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
+        if constexpr (!csz_is_pointwise<Z>::value)
+            if (is_quick && !is_whole && quick_edge_quantize<V, RANK>(sh, values, stores)) return;
         __syncthreads();
         if (full_rule_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
     }
