@@ -192,11 +192,12 @@ typedef struct csz_target {
     int is_close;    /* reached, with at most 3% fewer; else sizes jump there, or an exact one is as small */
     int is_done;
     double min, max; /* of the field; 0 where it has no values */
-    int has_low, has_high, nstays, stays_high, nscans, is_scanning, nclimbs, exact; /* of the search */
-    int64_t low, high, least, most, next, after_exact, least_step, left, best, right;
-    uint64_t nelements, nbytes_low, nbytes_high, nbytes_left, nbytes_best;
+    int has_low, has_high, nstays, stays_high, nprobes, exact, is_flat, is_last, ntried; /* of the search */
+    int64_t low, high, least, most, next, after_exact, least_step;
+    uint64_t nelements, nbytes_low, nbytes_high;
     double slope;
-    int64_t is_flat, is_last;
+    int64_t tried[24]; /* bounds in order, without the exact archive */
+    uint64_t nbytes_tried[24];
 } csz_target;
 
 CSZ_API csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t nbytes_wanted,

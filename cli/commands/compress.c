@@ -404,12 +404,11 @@ static void note_target(const compression *c, const csz_info *info) {
         cli_note("note: %s reaches ratio %.2f without any loss, and so it is stored, as with -m exact", name,
                  ratio);
     else if (!t->is_close && t->has_low)
-        cli_note("note: %s reaches ratio %.2f, as no bound that was tried comes closer: one a little "
-                 "tighter reaches %.2f, which is too little",
+        cli_note("note: %s reaches ratio %.2f: of the bounds that were tried the next tighter one reaches "
+                 "%.2f, which is too little",
                  name, ratio, (double)c->source.nbytes / (double)t->nbytes_low);
     else if (!t->is_close)
-        cli_note("note: %s reaches ratio %.2f, more than asked for, with every bound that was tried", name,
-                 ratio);
+        cli_note("note: %s reaches ratio %.2f, more than asked for; no tighter bound was tried", name, ratio);
 }
 
 /* is_short: one line, of one of many files. */

@@ -141,9 +141,10 @@ def compress(
     below 1.  With ``pwr`` zeros and signs are kept, and ``floor`` is an absolute error that values may have
     all the same.  Or a target: ``ratio``, bytes of the array over bytes of the archive, or ``size``, bytes of
     the archive.  Then the archive has an absolute bound that reaches it, nearly always within 3%, which
-    takes the time of five archives on average and of 24 at most; :class:`TargetError` says that none does.  Or
-    ``exact=True``: every value comes back bit for bit, with no choice of workflow and predictor.  NaN,
-    infinities and -0.0 come back bit for bit.
+    takes the time of six archives on average and of 24 at most, or is exact where that reaches it.  A warning
+    says where sizes jump past the target, :class:`TargetError` that no bound reaches it.  Or ``exact=True``:
+    every value comes back bit for bit, with no choice of workflow and predictor.  NaN, infinities and -0.0
+    come back bit for bit.
 
     array
         NumPy arrays of any strides, byte order and rank, what ``numpy.asarray`` turns into one, and arrays on
@@ -243,6 +244,10 @@ def compress_quietly(
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
     lib.csz_context_fill_outlier(_library.context(device).handle, c.byref(outlier))
     warn = partial(_warnings.warn_of_fill, suspect, outlier, fill, source.dtype)
+    if ratio is not None or size is not None:
+        target = _library.Target()
+        lib.csz_context_target(_library.context(device).handle, c.byref(target), c.sizeof(target))
+        warn = partial(_warnings.warn_of_jump, target, source.nbytes, warn)
     archive = room[: nbytes.value]
     if place.kind == "numpy":
         return archive.tobytes(), warn

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes as c
 import sys
 import warnings
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -107,6 +108,15 @@ def warn_of_target(array: Any, archive: Any, fill: Fill) -> None:
         UserWarning,
         *outside(),
     )
+
+
+def warn_of_jump(target: _library.Target, nbytes: int, warn: Callable[[], bool]) -> bool:
+    """Warns where the bound that was found makes an archive of ``nbytes`` much smaller than asked for, besides
+    what ``warn`` does.  Nothing is lost where the archive is exact, and :func:`info` says so."""
+    if nbytes and target.bound > 0 and not target.is_close:
+        tighter = f"the next tighter bound that was tried reaches {nbytes / target.nbytes_low:.2f}, which is too little" if target.has_low else "no tighter bound was tried"
+        warnings.warn_explicit(f"the archive reaches ratio {nbytes / target.nbytes:.2f}, more than asked for: {tighter}", UserWarning, *outside())
+    return warn()
 
 
 def starts_as_archive(array: Any) -> bool:

@@ -652,6 +652,15 @@ class Targets(unittest.TestCase):
                 self.assertEqual(archive, csz.compress(field, abs=info.bound, predictor=given.get("predictor", "lorenzo")))
                 self.assertLessEqual(largest_error(field, csz.decompress(archive)), info.bound_abs)
 
+    def test_a_jump_past_the_target_is_said_unless_nothing_is_lost(self):
+        coins = np.random.default_rng(1).choice(np.float32([-1, 1]), 9600)
+        with self.assertWarnsRegex(UserWarning, r"^the archive reaches ratio \d{3}\.\d\d, more than asked for: the next tighter bound that was tried reaches \d\d\.") as caught:
+            csz.compress(coins, ratio=100)
+        self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(csz.info(csz.compress(coins, ratio=4)).mode, "exact")
+
     def test_what_cannot_be_reached_is_said(self):
         with self.assertRaisesRegex(csz.TargetError, r"to \d+ bytes .*ratio \d+"):
             csz.compress(smooth((40, 50)), ratio=1e6)

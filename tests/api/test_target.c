@@ -275,6 +275,78 @@ static void targets_that_the_loosest_bound_misses_are_reached(void **state) {
     sample_free(&s);
 }
 
+typedef struct curve {
+    int n;
+    struct {
+        double bound, ratio; /* bounds as a share of the range */
+    } at[24];
+} curve;
+
+/* Between the bounds of a curve, as a straight line of logarithms. */
+static double ratio_of(const curve *c, double bound) {
+    int k = 0;
+    while (k + 2 < c->n && bound >= c->at[k + 1].bound) k++;
+    return c->at[k].ratio * pow(c->at[k + 1].ratio / c->at[k].ratio,
+                                log(bound / c->at[k].bound) / log(c->at[k + 1].bound / c->at[k].bound));
+}
+
+/* What is found where sizes are as of a curve, and exact archives hardly smaller than the field. */
+static csz_target search_curve(const curve *c, const csz_field *field, double field_nbytes, double ratio) {
+    const csz_value_range range = {1, 0, 1};
+    csz_target t;
+    ASSERT_OK(csz_target_begin(&t, sizeof t, (uint64_t)(field_nbytes / ratio), &range, field));
+    for (double bound; csz_target_next(&bound, &t);)
+        csz_target_tell(&t, (uint64_t)(field_nbytes / (bound > 0 ? ratio_of(c, bound) : 1.1)));
+    return t;
+}
+
+/*
+ * As of a field of densities (nyx_density_L1 of bench/fields.txt): a bound of which the usual value is a
+ * whole step makes a smaller archive than one that is larger by half.  The bound before that hump is found.
+ */
+static void the_tightest_bound_is_found_where_sizes_rise_again(void **state) {
+    static const curve densities = {16,
+                                    {{1e-7, 3.9},
+                                     {1e-5, 6.8},
+                                     {1e-3, 22},
+                                     {0.01, 49.5},
+                                     {0.0295, 86},
+                                     {0.0429, 105},
+                                     {0.0511, 125},
+                                     {0.0607, 165},
+                                     {0.0722, 230},
+                                     {0.0834, 263},
+                                     {0.105, 198},
+                                     {0.14, 149},
+                                     {0.172, 179},
+                                     {0.204, 250},
+                                     {0.5, 2881},
+                                     {1, 7085}}};
+    const csz_field field = field_3d(CSZ_F64, 64, 64, 64);
+    (void)state;
+    for (double ratio = 30; ratio < 242; ratio *= 1.04) {
+        double tightest = 1e-7;
+        while (ratio_of(&densities, tightest) < ratio) tightest *= 1.002;
+        const csz_target t = search_curve(&densities, &field, 8 * 64 * 64 * 64, ratio);
+        assert_true(t.is_close && t.bound < 1.1 * tightest && t.ntrials <= 10);
+    }
+}
+
+/* As of pressures in quarters, of about forty different values: few bounds reach what the loosest misses. */
+static void targets_that_few_loose_bounds_reach_are_reached(void **state) {
+    static const curve pressures = {24, {{1e-6, 4},    {1e-3, 14},   {0.01, 23.7}, {0.1, 103},   {0.25, 189},
+                                         {0.3, 240},   {0.33, 180},  {0.354, 345}, {0.37, 215},  {0.386, 526},
+                                         {0.42, 582},  {0.433, 199}, {0.459, 414}, {0.486, 214}, {0.5, 480},
+                                         {0.545, 690}, {0.595, 183}, {0.63, 760},  {0.707, 211}, {0.749, 895},
+                                         {0.866, 895}, {0.917, 226}, {0.972, 536}, {1, 228}}};
+    const csz_field field = field_2d(CSZ_F32, 300, 400);
+    (void)state;
+    for (double ratio = 200; ratio < 850; ratio *= 1.02) {
+        const csz_target t = search_curve(&pressures, &field, 4 * 300 * 400, ratio);
+        assert_true(t.is_reached && t.ntrials <= MOST_TRIALS);
+    }
+}
+
 /* At most so many bytes: also of nothing, whose archive has a header all the same. */
 static void sizes_that_no_archive_has_are_refused(void **state) {
     (void)state;
@@ -508,6 +580,8 @@ int main(void) {
         cmocka_unit_test(targets_within_reach_of_exact_archives_are_exact),
         cmocka_unit_test(exact_archives_of_large_ratios_are_found),
         cmocka_unit_test(targets_that_the_loosest_bound_misses_are_reached),
+        cmocka_unit_test(the_tightest_bound_is_found_where_sizes_rise_again),
+        cmocka_unit_test(targets_that_few_loose_bounds_reach_are_reached),
         cmocka_unit_test(sizes_that_no_archive_has_are_refused),
         cmocka_unit_test(denormals_reach_targets_by_an_exact_archive_alone),
         cmocka_unit_test(targets_of_fields_of_many_decades_are_reached),

@@ -895,7 +895,7 @@ for size in 7680 7.68kB 7680B 7.5K 7.5KiB; do
 done
 python3 -c 'import array, random; random.seed(1); array.array("f", random.choices((-1, 1), k=9600)).tofile(open("coins.f32", "wb"))'
 holds "a ratio beyond which sizes jump" "$csz" compress coins.f32 -d 9600 -m ratio -e 100 -f -o r2.csz
-says "is noted" '^csz: note: coins.f32 reaches ratio [0-9.]+, as no bound that was tried comes closer: .* reaches [1-9][0-9]?[.]' err.txt
+says "is noted" '^csz: note: coins.f32 reaches ratio [0-9.]+: of the bounds that were tried the next tighter one reaches [1-9][0-9]?[.][0-9]+, which is too little$' err.txt
 says "beside a bound that loses most" '^csz: note: such an archive of coins.f32 takes a bound of [0-9.]+, 50% of its range' err.txt
 refuses 1 'cannot be brought to .* ratio [0-9.]+; ' "a ratio that no bound reaches" "$csz" compress d3.f64 -d 12x20x40 -m ratio -e 1e5 -o none.csz
 absent "leaves nothing" none.csz

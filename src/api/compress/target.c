@@ -2,13 +2,13 @@
 /*
  * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always,
  * so the bound is found between one that is too tight and one that reaches the target, by interpolation.
- * Where sizes jump past the target there, tighter bounds are looked through, as sizes may have passed it once
- * more.  Where the loosest bound does not reach it, tighter ones are tried, as sizes may grow again.  Bounds
- * are (4096 + m) * 2^e with whole m and e, 0.025% apart at most: numbered in order, they make the search one
- * of integers, the same on every machine.  Below the tightest bound stands the exact archive, as bound 0: it
- * is the answer where it reaches the target, and is made where it may.  The analysis of a sample
- * gives the first bound of a large field and how fast its size falls, so that one or two archives are made
- * where the sample is right.
+ * Sizes may pass the target more than once: gaps between tighter bounds that were tried, or between any where
+ * none reaches it, are probed where they are wide and their ends are near the target.  Bounds are
+ * (4096 + m) * 2^e with whole m and e, 0.025% apart at most: numbered in order, they make the search one of
+ * integers, the same on every machine.  Below the tightest bound stands the exact archive, as bound 0: it is
+ * the answer where it reaches the target, and is made where it may.  The analysis of a sample gives the first
+ * bound of a large field, probes for it, and tells how fast its size falls, so that one or two archives are
+ * made where the sample is right.
  */
 #include <stdlib.h>
 
@@ -16,6 +16,7 @@
 #include "core/bound.h"
 #include "core/logarithm.h"
 #include "csz_analyze.h"
+#include "cuda/host/backend.h"
 
 enum {
     LOG2_OCTAVE = 12,
@@ -26,21 +27,21 @@ enum {
     LEAST_STEP = OCTAVE / 32,        /* while one side is unknown */
     STEP_GROWS = 2,                  /* by this factor each time */
     MOST_OCTAVES = 16,
-    SCAN_STEP = OCTAVE / 24, /* from one to the next of the tighter bounds that are looked through */
-    NSCANS = 8,
-    CLIMB_STEP = OCTAVE / 4, /* least distance of bounds where none has reached the target */
-    NEAR_STEP = OCTAVE / 32, /* the same, where one is near it */
-    NCLIMBS = 12,
+    LEAST_GAP = OCTAVE * 3 / 16, /* a probe of a narrower one makes a bound tighter by 6% at most */
+    OPEN_GAP = 2 * OCTAVE,       /* below the tightest bound that was tried */
+    NPROBES = 5,                 /* once a bound reaches the target */
     MOST_TRIALS = 22,    /* archives; the tightest bound's may follow, and the one that is found once more */
     STALLED = 3,         /* one side stays so often: sizes jump, and the middle is tried */
-    LOOKED_AT = 12,      /* bounds of which the sample predicts sizes */
+    INTERPOLATED = 10,   /* from this archive on the middle is tried: jumps of half an octave are run down */
+    LOOKED_AT = 18,      /* bounds of which the sample predicts sizes */
     EXACT_RATIO = 8,     /* up to here the search begins with the exact archive */
     EXACT_OCTAVES = 14,  /* of bounds so far below the range the exact archive may be as small */
     SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
 };
 enum exact { EXACT_UNKNOWN, EXACT_PREDICTED, EXACT_MADE }; /* as larger than the target */
-static const double close_share = 1.03, aimed_share = 1.015, flat_share = 1.01, near_share = 1.25;
+static const double close_share = 1.03, aimed_share = 1.015, flat_share = 1.01;
 static const double usual_slope = 0.6, least_slope = 0.2, most_slope = 2;
+static const double falls = 0.7, least_promise = 0.02, least_promise_missed = -2;
 static const int64_t nothing = INT64_MIN; /* no number: the search ends */
 
 /* The number of the exact archive. */
@@ -94,7 +95,7 @@ static int64_t between(const csz_target *t) {
     const double wanted = aim(t);
     double low = level(t, (double)t->nbytes_low) - wanted, high = wanted - level(t, (double)t->nbytes_high);
     const int64_t width = t->high - t->low;
-    if (t->nstays > STALLED || low + high <= 0) return t->low + width / 2;
+    if (t->nstays > STALLED || t->ntrials >= INTERPOLATED || low + high <= 0) return t->low + width / 2;
     if (t->nstays > 1) *(t->stays_high ? &high : &low) *= 0.5;
     return clamp(t->low + (int64_t)(low / (low + high) * (double)width), t->low + 1, t->high - 1);
 }
@@ -110,31 +111,46 @@ static int64_t beyond(csz_target *t) {
 }
 
 /*
- * Where not even the loosest bound reaches the target, sizes may be smaller again at tighter ones: the middle
- * of the wider gap beside the best.  Gaps become small where the best is near the target.
+ * The middle of the most promising gap between bounds that were tried, tighter than the answer where there is
+ * one.  From the gap's tighter end sizes may fall by 0.7 levels an octave: the further that leads below the
+ * target's level, the more likely is a bound within that reaches it.  The gap just below the answer is left
+ * to interpolation first.  Below the tightest bound sizes are taken to grow by half a level an octave.
  */
-static int64_t climb(csz_target *t) {
-    const int64_t left = t->best - t->left, right = t->right - t->best;
-    const int is_near = (double)t->nbytes_best < near_share * (double)t->nbytes_wanted;
-    const int64_t least = 2 * (is_near ? NEAR_STEP : CLIMB_STEP);
-    if (t->nclimbs++ >= NCLIMBS || (left < least && right < least)) return nothing;
-    return left > right ? t->best - left / 2 : t->best + right / 2;
+static int64_t probe(const csz_target *t) {
+    const double wanted = level(t, (double)t->nbytes_wanted);
+    double most = t->has_high ? least_promise : least_promise_missed, from_level = 0;
+    int64_t middle = nothing, from = t->tried[0] - OPEN_GAP;
+    for (int k = 0; k < t->ntried; k++) {
+        const int is_answer = t->nbytes_tried[k] <= t->nbytes_wanted;
+        const double at = is_answer ? 0 : level(t, (double)t->nbytes_tried[k]) - wanted;
+        const int64_t width = t->tried[k] - from;
+        if (k == 0) from_level = at + 0.5 * OPEN_GAP / OCTAVE;
+        const double promise = falls * (double)width / OCTAVE - from_level;
+        const int is_bracket = is_answer && k > 0 && !t->is_close && width > 1;
+        if (promise > most && width >= LEAST_GAP && from >= t->least && !is_bracket) {
+            most = promise;
+            middle = from + width / 2;
+        }
+        if (is_answer) break;
+        from = t->tried[k];
+        from_level = at;
+    }
+    return middle;
 }
 
 static int64_t find_next(csz_target *t) {
-    const int is_between = t->has_low && t->has_high && t->high - t->low <= 1;
-    if (t->is_close || t->ntrials >= MOST_TRIALS - 1) return nothing; /* the exact archive may follow */
-    if (is_between || t->is_scanning) {
-        const int64_t from = t->is_scanning ? t->next : t->high;
-        t->is_scanning = t->nscans++ < NSCANS && from - SCAN_STEP > t->least;
-        return t->is_scanning ? from - SCAN_STEP : nothing;
+    if (t->ntrials >= MOST_TRIALS - 1) return nothing; /* the exact archive may follow */
+    const int is_missed = !t->has_high && t->low == t->most,
+              is_found = t->has_high && (t->has_low || t->is_close);
+    if (is_missed || (is_found && t->nprobes < NPROBES)) {
+        const int64_t i = probe(t);
+        t->nprobes += i != nothing;
+        if (i != nothing || is_missed) return i;
     }
-    if (t->has_high && t->has_low) return between(t);
-    if (t->has_high) {
-        const int64_t i = beyond(t);
-        return i < t->high ? i : nothing;
-    }
-    return t->low < t->most && !t->nclimbs ? beyond(t) : climb(t);
+    if (t->is_close || (is_found && t->high - t->low <= 1)) return nothing;
+    if (is_found) return between(t);
+    const int64_t i = beyond(t);
+    return t->has_high && i >= t->high ? nothing : i;
 }
 
 /*
@@ -146,7 +162,7 @@ static int64_t find_next(csz_target *t) {
  */
 static int is_exact_next(const csz_target *t, int64_t i) {
     const int64_t tight = t->most - EXACT_OCTAVES * OCTAVE;
-    if (!t->has_high) return (i == nothing || t->nclimbs == 1) && t->exact != EXACT_MADE;
+    if (!t->has_high) return (i == nothing || t->nprobes == 1) && t->exact != EXACT_MADE;
     const int is_last = i == nothing && !t->is_close;
     if (t->exact != EXACT_UNKNOWN) return is_last && t->exact == EXACT_PREDICTED;
     return is_last || t->is_flat || t->high < tight || (i != nothing && t->has_low && i < tight);
@@ -227,24 +243,6 @@ int csz_target_next(double *bound, const csz_target *target) {
     return 1;
 }
 
-/* Of bounds that do not reach the target the best, and its neighbours. */
-static void note_best(csz_target *t, int64_t i, uint64_t nbytes) {
-    if (!t->nbytes_best) {
-        t->left = clamp(i - 4 * OCTAVE, t->least, i);
-        t->right = t->most;
-    }
-    if (!t->nbytes_best || nbytes < t->nbytes_best) {
-        if (t->nbytes_best && i > t->best) t->left = t->best, t->nbytes_left = t->nbytes_best;
-        if (t->nbytes_best && i < t->best) t->right = t->best;
-        t->best = i;
-        t->nbytes_best = nbytes;
-    } else if (i < t->best) {
-        if (i > t->left) t->left = i, t->nbytes_left = nbytes;
-    } else if (i < t->right) {
-        t->right = i;
-    }
-}
-
 /* From two bounds on the same side of the target how fast the size falls. */
 static void note_slope(csz_target *t, int64_t i, uint64_t nbytes) {
     const int64_t from = t->has_low ? t->low : t->high;
@@ -255,19 +253,20 @@ static void note_slope(csz_target *t, int64_t i, uint64_t nbytes) {
     t->is_flat = t->has_high && from - i >= OCTAVE / 2 && (double)nbytes < (double)before * flat_share;
 }
 
-/* A bound that reaches the target. */
-static void tell_high(csz_target *t, int64_t i, uint64_t nbytes) {
-    if (t->nclimbs && !t->has_high) {
-        const int is_above = i > t->best;
-        t->low = is_above ? t->best : t->left;
-        t->nbytes_low = is_above ? t->nbytes_best : t->nbytes_left;
-        t->has_low = t->nbytes_low != 0;
+/* Bound i among those tried, and the answer: the tightest that reaches the target, with the next tighter. */
+static void note_tried(csz_target *t, int64_t i, uint64_t nbytes) {
+    int k = t->ntried++;
+    for (; k > 0 && t->tried[k - 1] > i; k--) {
+        t->tried[k] = t->tried[k - 1];
+        t->nbytes_tried[k] = t->nbytes_tried[k - 1];
     }
-    t->has_high = 1, t->high = i, t->nbytes_high = nbytes;
-    if (t->is_scanning) { /* sizes pass the target once more below it */
-        t->is_scanning = t->has_low = 0;
-        t->least_step = LEAST_STEP;
-    }
+    t->tried[k] = i;
+    t->nbytes_tried[k] = nbytes;
+    for (k = 0; k < t->ntried && t->nbytes_tried[k] > t->nbytes_wanted;) k++;
+    t->has_low = k > 0;
+    t->has_high = k < t->ntried;
+    if (t->has_low) t->low = t->tried[k - 1], t->nbytes_low = t->nbytes_tried[k - 1];
+    if (t->has_high) t->high = t->tried[k], t->nbytes_high = t->nbytes_tried[k];
 }
 
 void csz_target_tell(csz_target *t, uint64_t nbytes) {
@@ -287,22 +286,21 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
         propose_or_end(t, reaches ? nothing : t->after_exact);
         return;
     }
-    if (t->is_last) {
-        t->is_done = 1;
-        return;
-    }
-    if (!t->is_reached) note_best(t, i, nbytes);
     if (t->has_low && t->has_high) {
-        t->nstays = t->stays_high == !reaches ? t->nstays + 1 : 1;
-        t->stays_high = !reaches;
-    } else if ((reaches ? t->has_high : t->has_low) && !t->nclimbs) {
+        if (i > t->low) { /* else a probe */
+            t->nstays = t->stays_high == !reaches ? t->nstays + 1 : 1;
+            t->stays_high = !reaches;
+        } else if (reaches) {
+            t->nstays = 0;
+        }
+    } else if ((reaches ? t->has_high : t->has_low) && !t->nprobes) {
         note_slope(t, i, nbytes);
     }
-    if (reaches)
-        tell_high(t, i, nbytes);
-    else if (!t->is_scanning && (t->has_high || !t->nclimbs))
-        t->has_low = 1, t->low = i, t->nbytes_low = nbytes;
-    propose(t);
+    note_tried(t, i, nbytes);
+    if (t->is_last)
+        t->is_done = 1;
+    else
+        propose(t);
 }
 
 /* The size that a sample predicts; of an exact archive the least that is likely, so that in doubt it is made.
@@ -348,6 +346,7 @@ csz_status csz_target_guess(csz_target *target, csz_context *context, const void
     }
     if (!t.has_high && !t.has_low) return CSZ_OK;
     target->exact = EXACT_PREDICTED;
+    if (o.predictor == CSZ_PREDICTOR_LORENZO || !csz_cuda_is_device_pointer(data)) target->nprobes = NPROBES;
     target->next = t.has_high ? t.high : t.low;
     if (t.has_low && t.has_high && t.nbytes_low > t.nbytes_high) {
         const double slope = (level(&t, (double)t.nbytes_low) - level(&t, (double)t.nbytes_high)) * OCTAVE /
