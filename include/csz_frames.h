@@ -166,22 +166,23 @@ CSZ_API csz_status csz_reader_level(csz_context *context, void *data, size_t dat
 
 /*
  * The search for an absolute bound whose archive has at most nbytes_wanted bytes, and at most 3% fewer: the
- * tightest of those that are tried.  An exact archive that is as small is tighter than any, and has bound 0.
- * It is made where the target is an eighth of the field or more, before bounds below 2^-14 of the range, and
- * where no other archive comes within the 3%; then, last, the one of the tightest bound is made, too.
- * csz_compress does it for a field in memory with CSZ_BOUND_RATIO and CSZ_BOUND_SIZE; csz_context_target
- * tells what its last such call found, also where that returned CSZ_ERROR_TARGET.
+ * tightest of those that are tried.  Where sizes jump there may be more than 3%.  An exact archive that is as
+ * small is tighter than any, and has bound 0.  It is made where the target is an eighth of the field or more,
+ * before bounds below 2^-14 of the range, and where no other archive comes within the 3%; then, last, the one
+ * of the tightest bound is made, too.  csz_compress does it for a field in memory with CSZ_BOUND_RATIO and
+ * CSZ_BOUND_SIZE; csz_context_target tells what its last such call found, also where that returned
+ * CSZ_ERROR_TARGET.
  *
  * For fields in pieces: csz_target_begin, then for each bound of csz_target_next an archive with
  * CSZ_BOUND_ABS, or where it is 0 with CSZ_BOUND_EXACT, workflow auto and predictor Lorenzo, whose size
- * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Five
+ * csz_target_tell takes, until csz_target_next returns 0.  Then `bound` is the answer if is_reached.  Six
  * archives are the average, 24 the most.  The result depends on the sizes alone, so it is the same on every
  * machine.
  *
  * csz_target_guess, before the first bound, lets the analysis of a large field in memory choose that, as
- * csz_compress does.  Without it the search takes more archives, and the bound may differ within the 3%.
- * With predictor pyramid or auto the bound may differ so between a field in host memory and the same one in
- * device memory, as the analysis there knows no pyramids.
+ * csz_compress does.  Without it the search takes more archives, and the bound may differ.
+ * With predictor pyramid or auto the bound may differ between a large field in host memory and the same one
+ * in device memory, as the analysis there knows no pyramids.
  */
 typedef struct csz_target {
     uint64_t nbytes_wanted;
@@ -196,7 +197,7 @@ typedef struct csz_target {
     int64_t low, high, least, most, next, after_exact, least_step;
     uint64_t nelements, nbytes_low, nbytes_high;
     double slope;
-    int64_t tried[24]; /* bounds in order, without the exact archive */
+    int64_t tried[24]; /* bounds in order, without that of the exact archive */
     uint64_t nbytes_tried[24];
 } csz_target;
 
