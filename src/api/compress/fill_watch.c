@@ -53,7 +53,8 @@ enum {
     SMALL_CROWD = 64,         /* of fewer, gaps in a tail of many decades may be chance */
     NEAR_WIDTHS = 1000,       /* so that so many widths are near, too */
     NEAR_SHARE = 20,          /* 1 of 20 of the other values may be near; of nine decades 1 of 5 are */
-    CANDIDATES_MAX = CSZ_WATCH_NENDS - 1 /* so that at either end a value remains that is none */
+    CANDIDATES_MAX = CSZ_WATCH_NENDS - 1, /* so that at either end a value remains that is none */
+    BATCH = 64                            /* elements that are looked at together */
 };
 
 /* Elements for each one of the sample. */
@@ -79,42 +80,48 @@ static void add_distinct(csz_fill_watch *w, double x) {
 
 /* Keeps the most extreme distinct values, the outermost first.  What drops out never returns, so the counts
  * are exact. */
-static void add_end(csz_fill_count *ends, int *nends, double x, double sign) {
+static void add_end(csz_fill_count *ends, int *nends, double x, uint64_t n, double sign) {
     int i = 0;
     while (i < *nends && sign * ends[i].value > sign * x) i++;
     if (i < *nends && ends[i].value == x) {
-        ends[i].n++;
+        ends[i].n += n;
         return;
     }
     if (i == CSZ_WATCH_NENDS) return;
     if (*nends < CSZ_WATCH_NENDS) ++*nends;
     memmove(ends + i + 1, ends + i, (size_t)(*nends - 1 - i) * sizeof *ends);
-    ends[i] = (csz_fill_count){x, 1};
+    ends[i] = (csz_fill_count){x, n};
 }
 
-static void add_value(csz_fill_watch *w, double x) {
+/* n times. */
+static void add_value(csz_fill_watch *w, double x, uint64_t n) {
     const int last = CSZ_WATCH_NENDS - 1;
-    if (w->nlow <= last || x <= w->low[last].value) add_end(w->low, &w->nlow, x, -1);
-    if (w->nhigh <= last || x >= w->high[last].value) add_end(w->high, &w->nhigh, x, 1);
+    if (w->nlow <= last || x <= w->low[last].value) add_end(w->low, &w->nlow, x, n, -1);
+    if (w->nhigh <= last || x >= w->high[last].value) add_end(w->high, &w->nhigh, x, n, 1);
     if (w->ndistinct < CSZ_WATCH_NDISTINCT) add_distinct(w, x);
 }
 
-/* Most batches lie between the ends that are known, and add nothing. */
+static double next_above(double x) {
+    const uint64_t bits = csz_bits_f64(x + 0.0); /* 0 has no sign */
+    return csz_f64_bits(x >= 0 ? bits + 1 : bits - 1);
+}
+
+/*
+ * Most batches lie between the ends that are known, and add nothing; those of fill values are mostly even.
+ * Signs and bits instead of comparisons, so that loops vectorise.
+ */
 static void add_batch(csz_fill_watch *w, const double *x, int n) {
-    double low = INFINITY, high = -INFINITY;
-    int nfinite = 0, i;
-    for (i = 0; i < n; i++) {
-        const int is_finite = fabs(x[i]) <= DBL_MAX;
-        const double least = is_finite ? x[i] : INFINITY, most = is_finite ? x[i] : -INFINITY;
-        low = least < low ? least : low;
-        high = most > high ? most : high;
-        nfinite += is_finite;
+    const int last = CSZ_WATCH_NENDS - 1, has_ends = w->ndistinct == CSZ_WATCH_NDISTINCT;
+    const double low = w->low[last].value, high = w->high[last].value;
+    const double above = next_above(low), below = -next_above(-high);
+    uint64_t outside = 0, is_odd = 0;
+    for (int i = 0; i < n; i++) outside |= csz_bits_f64(x[i] - above) | csz_bits_f64(below - x[i]);
+    if (has_ends && !(outside >> 63)) return;
+    for (int i = 0; i < n; i++) is_odd |= csz_bits_f64(x[i]) ^ csz_bits_f64(x[0]);
+    for (int i = 0; i < (is_odd ? n : 1); i++) {
+        if (has_ends && x[i] > low && x[i] < high) continue;
+        if (fabs(x[i]) <= DBL_MAX) add_value(w, x[i], is_odd ? 1 : (uint64_t)n);
     }
-    if (!nfinite) return;
-    const int last = CSZ_WATCH_NENDS - 1;
-    if (w->ndistinct == CSZ_WATCH_NDISTINCT && low > w->low[last].value && high < w->high[last].value) return;
-    for (i = 0; i < n; i++)
-        if (fabs(x[i]) <= DBL_MAX) add_value(w, x[i]);
 }
 
 /*
@@ -141,6 +148,25 @@ static int load_values(double *x, const void *values, const uint64_t *at, int n,
     return nmissing;
 }
 
+/* The same of elements that follow each other. */
+static int load_row(double *x, const void *values, uint64_t first, int n, csz_type type,
+                    const uint64_t *fill) {
+    float narrow[BATCH];
+    int nmissing = 0;
+    if (type == CSZ_F32) {
+        memcpy(narrow, (const char *)values + first * sizeof *narrow, (size_t)n * sizeof *narrow);
+        for (int i = 0; i < n; i++) x[i] = (double)narrow[i];
+    } else {
+        memcpy(x, (const char *)values + first * sizeof *x, (size_t)n * sizeof *x);
+    }
+    for (int i = 0; fill && i < n; i++) {
+        if ((type == CSZ_F32 ? csz_bits_f32(narrow[i]) : csz_bits_f64(x[i])) != *fill) continue;
+        x[i] = NAN;
+        nmissing++;
+    }
+    return nmissing;
+}
+
 /* Some of the sample's elements, the same ones where all are counted. */
 static void add_few(csz_fill_watch *w, const void *values, uint64_t first, uint64_t n, csz_type type,
                     uint64_t nelements, const uint64_t *fill) {
@@ -158,7 +184,6 @@ static void add_few(csz_fill_watch *w, const void *values, uint64_t first, uint6
 
 csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_t first, uint64_t n,
                               csz_type type, uint64_t nelements, const csz_options *options) {
-    enum { BATCH = 64 };
     if (!watch || (n && !values) || n > nelements || first > nelements - n) return CSZ_ERROR_ARGUMENT;
     if (type != CSZ_F32 && type != CSZ_F64) return CSZ_ERROR_TYPE;
     csz_options o;
@@ -169,21 +194,30 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
     watch->bound = o.bound;
     const uint64_t fill = has_fill ? csz_fill_bits(type, o.fill) : 0,
                    stride = watch->is_exact ? 1 : sample_stride(nelements);
+    const uint64_t *missing = has_fill ? &fill : NULL;
     uint64_t i = first / stride, at[BATCH];
+    double x[BATCH];
     while (i * stride < first + n) {
-        double x[BATCH];
         int filled = 0;
+        if (stride == 1) {
+            filled = first + n - i < BATCH ? (int)(first + n - i) : BATCH;
+            watch->nmissing += (uint64_t)load_row(x, values, i - first, filled, type, missing);
+            watch->n += (uint64_t)filled;
+            add_batch(watch, x, filled);
+            i += (uint64_t)filled;
+            continue;
+        }
         for (; filled < BATCH && i * stride < first + n; i++) {
             const uint64_t place = place_of(i, stride);
             if (place < first || place >= first + n) continue;
             at[filled++] = place - first;
             __builtin_prefetch((const uint8_t *)values + (place - first) * (type == CSZ_F32 ? 4 : 8));
         }
-        watch->nmissing += (uint64_t)load_values(x, values, at, filled, type, has_fill ? &fill : NULL);
+        watch->nmissing += (uint64_t)load_values(x, values, at, filled, type, missing);
         watch->n += (uint64_t)filled;
         add_batch(watch, x, filled);
     }
-    if (!watch->is_part) add_few(watch, values, first, n, type, nelements, has_fill ? &fill : NULL);
+    if (!watch->is_part) add_few(watch, values, first, n, type, nelements, missing);
     return CSZ_OK;
 }
 
@@ -313,8 +347,8 @@ static suspects find_flattening(const csz_fill_watch *w, double bound, uint64_t 
 int csz_fill_watch_recount(csz_fill_watch *watch, const csz_value_range *range, csz_type type) {
     if (!watch || !range || !range->has_values || watch->is_exact) return 0;
     csz_fill_watch all = *watch;
-    add_value(&all, range->min);
-    add_value(&all, range->max);
+    add_value(&all, range->min, 1);
+    add_value(&all, range->max, 1);
     const double bound = bound_of(watch, range->min, range->max);
     /* a sample of a field that is nearly all missing has hardly another value */
     const int nothers = largest(range->min, range->max) >= 1000 ? 1 : 2;
