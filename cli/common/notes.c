@@ -68,7 +68,10 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
              info->nbytes_field >= WORTH_A_NOTE &&
              info->nbytes_archive - info->metadata_nbytes >= info->nbytes_field)
         cli_note(
-            info->bound_mode == CSZ_BOUND_EXACT
+            info->bound_mode == CSZ_BOUND_EXACT && !info->has_zstd && csz_zstd_available()
+                ? "note: the archive is as large as %s: without loss its values cannot be predicted; try -z "
+                  "zstd, which finds what repeats, or give a bound, such as -m rel -e 1e-3"
+            : info->bound_mode == CSZ_BOUND_EXACT
                 ? "note: the archive is as large as %s: without loss its values cannot be made smaller; "
                   "give a bound, such as -m rel -e 1e-3"
                 : "note: the archive is as large as %s: within this bound its values cannot be made smaller; "

@@ -1062,6 +1062,16 @@ import hashlib, sys
 sys.stdout.buffer.write(b''.join(hashlib.sha256(b'%d' % i).digest() for i in range(1250)))" >hashes.f32
 holds "what -m exact cannot make smaller" "$csz" compress hashes.f32 -d 10000 -m exact -o b.csz -f
 says "is said, and that a bound would" '^csz: note: the archive is as large as hashes.f32: without loss .* give a bound' err.txt
+python3 -c "
+import sys
+sys.stdout.buffer.write(open('hashes.f32', 'rb').read() * 8)" >repeats.f32
+holds "values that repeat without a pattern" "$csz" compress repeats.f32 -d 80000 -m exact -o b.csz -f
+if "$csz" --version | grep -q 'zstd yes'; then
+    says "are what zstd is named for" 'repeats.f32: without loss .* try -z zstd' err.txt
+    holds "with it" "$csz" compress repeats.f32 -d 80000 -m exact -z zstd -o b.csz -f
+    holds "they are a sixth" test "$(wc -c <b.csz)" -lt 53334
+    holds "and nothing more is said" test ! -s err.txt
+fi
 holds "a bound that makes nothing smaller leads to a larger one" bash -c "'$csz' compress hashes.f32 -d 10000 -e 1e-300 -o b.csz -f 2>&1 |
     grep -q 'note: the archive is as large as hashes.f32: within this bound .* give a larger one'"
 refuses 2 'abs.*rel.*psnr' "an unknown mode" "${compress[@]}" -m max
