@@ -168,13 +168,25 @@ static int is_exact_next(const csz_target *t, int64_t i) {
     return is_last || t->is_flat || t->high < tight || (i != nothing && t->has_low && i < tight);
 }
 
+/* Whether two bounds half an octave or more apart have archives of one size, as of a field of few numbers. */
+static int has_steps(const csz_target *t) {
+    for (int k = 1; k < t->ntried; k++) {
+        const double tight = (double)t->nbytes_tried[k - 1], loose = (double)t->nbytes_tried[k];
+        if (t->tried[k] - t->tried[k - 1] >= OCTAVE / 2 && loose < tight * flat_share &&
+            tight < loose * flat_share)
+            return 1;
+    }
+    return 0;
+}
+
 /*
- * Bound i, or the search's end.  Where nothing has come near the target the tightest bound is tried last: of
- * a field of few numbers, say a mask, its archive is small, as the numbers that have no quanta are alike.
+ * Bound i, or the search's end.  Where nothing has come near the target, or sizes have steps, the tightest
+ * bound is tried last: of a field of few numbers, say a mask, its archive is small, as the numbers that have
+ * no quanta are alike.
  */
 static void propose_or_end(csz_target *t, int64_t i) {
-    if (i == nothing && !t->is_close && !t->is_last && t->is_reached && t->bound > 0 && t->high > t->least &&
-        (!t->has_low || t->low > t->least)) {
+    if (i == nothing && (!t->is_close || has_steps(t)) && !t->is_last && t->is_reached && t->bound > 0 &&
+        t->high > t->least && (!t->has_low || t->low > t->least)) {
         t->is_last = 1;
         i = t->least;
     }
