@@ -17,7 +17,8 @@ static std::unique_ptr<run> held;   /* back until the next launch, or beside it 
 static std::vector<thread *> ready; /* all that may go on, the current one apart */
 static std::vector<std::unique_ptr<thread>> owned; /* every thread ever made; stacks are used again */
 static std::vector<thread *> unused;
-static block *ended; /* one whose last thread has just left */
+static block *ended;              /* one whose last thread has just left */
+static std::vector<uint8_t> left; /* what such a one left in shared memory */
 static unsigned long spins;
 enum { SPINS_MAX = 20000000 }; /* in a row, with nobody getting anywhere */
 
@@ -95,7 +96,9 @@ static void start_block(run *r) {
     for (unsigned w = 0; w < (nthreads + WARP - 1) / WARP; w++)
         b->warps[w].n = nthreads - WARP * w < WARP ? nthreads - WARP * w : WARP;
     if (posix_memalign(&b->shared, 16, shared_nbytes)) abort();
-    for (size_t i = 0; i < shared_nbytes; i += 4) {
+    size_t i = dice() % 2 ? left.size() < shared_nbytes ? left.size() & ~(size_t)3 : shared_nbytes : 0;
+    if (i) memcpy(b->shared, left.data(), i);
+    for (; i < shared_nbytes; i += 4) {
         const uint32_t noise = (uint32_t)dice();
         memcpy((char *)b->shared + i, &noise, shared_nbytes - i < 4 ? shared_nbytes - i : 4);
     }
@@ -121,6 +124,8 @@ void launch(unsigned grid, unsigned nthreads, size_t shared_nbytes, unsigned tog
         if (held) start_blocks(held.get());
         fiber_switch(&scheduler, next());
         ended->of->live--;
+        const uint8_t *shared = (const uint8_t *)ended->shared;
+        left.assign(shared, shared + ended->of->shared_nbytes);
         free(ended->shared);
         delete ended;
     }
