@@ -85,6 +85,15 @@ static thread *thread_get() {
     return t;
 }
 
+/* A block's shared memory: by lot zeros, noise, or noise behind what another block left. */
+static void memory_begin(uint8_t *shared, size_t nbytes) {
+    const unsigned what = (unsigned)(dice() % 3);
+    memset(shared, 0, nbytes);
+    if (what == 0) return;
+    for (size_t i = 0; i < nbytes; i++) shared[i] = (uint8_t)dice();
+    if (what == 2 && !left.empty()) memcpy(shared, left.data(), left.size() < nbytes ? left.size() : nbytes);
+}
+
 static void start_block(run *r) {
     const unsigned nthreads = r->block_dim.x;
     const size_t shared_nbytes = r->shared_nbytes;
@@ -96,12 +105,7 @@ static void start_block(run *r) {
     for (unsigned w = 0; w < (nthreads + WARP - 1) / WARP; w++)
         b->warps[w].n = nthreads - WARP * w < WARP ? nthreads - WARP * w : WARP;
     if (posix_memalign(&b->shared, 16, shared_nbytes)) abort();
-    size_t i = dice() % 2 ? left.size() < shared_nbytes ? left.size() & ~(size_t)3 : shared_nbytes : 0;
-    if (i) memcpy(b->shared, left.data(), i);
-    for (; i < shared_nbytes; i += 4) {
-        const uint32_t noise = (uint32_t)dice();
-        memcpy((char *)b->shared + i, &noise, shared_nbytes - i < 4 ? shared_nbytes - i : 4);
-    }
+    memory_begin((uint8_t *)b->shared, shared_nbytes);
     for (unsigned t = 0; t < nthreads; t++) {
         thread *th = thread_get();
         th->home = b;

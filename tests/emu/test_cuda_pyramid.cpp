@@ -448,6 +448,17 @@ static void check_unnamed() {
     }
 }
 
+/* Tiles of coarser lattices, which are never raw, all but few of whose values are exceptions. */
+static void check_far_exceptions() {
+    for (csz_type type : {CSZ_F32, CSZ_F64}) {
+        for (const std::vector<uint64_t> &dims : {std::vector<uint64_t>{34, 66, 140}, {66, 1030}}) {
+            const made m =
+                make(dims, type, HALF, 1e-3, CSZ_BOUND_ABS, CSZ_PREDICTOR_PYRAMID, CSZ_WORKFLOW_AUTO, 0);
+            for (int round = 0; round < 4; round++) check_encoding(m);
+        }
+    }
+}
+
 /* Values that are halfway between two restored ones: the difference is the bound itself. */
 static void check_ties() {
     for (csz_type type : {CSZ_F32, CSZ_F64}) {
@@ -493,6 +504,7 @@ int main(int argc, char **argv) {
     check_unsigned_zeros();
     check_unnamed();
     check_ties();
+    check_far_exceptions();
     check_pointwise();
     for (int i = 0; i < n; i++) {
         dice.seed((argc > 2 ? (uint64_t)atoi(argv[2]) : 1) + (uint64_t)i);

@@ -305,6 +305,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 4 : 3)
     if (threadIdx.x == 0) {
         sh.line = {0, 0, 0, 0, 0};
         sh.has_before = 0;
+        sh.has_far = !job.in_slots;
         sh.places.ndone = sh.places.hash = 0;
         sh.seen_of = sh.made_for = ~0u;
         sh.claimed = blockIdx.x;
