@@ -153,7 +153,7 @@ template <typename V, int RANK> struct column_extent<V, RANK, false> {
  * A thread's codes in the fast form: quantized, into the exchange and the hash.  Without branches, so that
  * the values of a column overlap.  Exceptions have 0 in the exchange, which is no code.  One case of the rule
  * is left out, a difference that comes out as the bound itself: then the tile is done again by
- * full_rule_quantize, as an edge tile with exceptions is.
+ * full_rule_quantize.
  */
 template <typename V, int RANK, bool WHOLE> struct quick_quantize {
     typedef fast_tile<V, RANK> tile;
@@ -191,7 +191,7 @@ template <typename V, int RANK, bool WHOLE> struct quick_quantize {
         good = good & (size < bound);
         const uint32_t word = !is_inside ? 32768 : good ? (uint32_t)low : 0;
         least = min(least, word);
-        if (WHOLE || klass) *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
+        *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
         hash.add(i, is_inside ? csz_value_term(good ? r : v) : 0);
         return good ? r : prediction + (V)0; /* which is never -0.0 */
     }
@@ -200,12 +200,12 @@ template <typename V, int RANK, bool WHOLE> struct quick_quantize {
      * no constant would put parked[] on the stack.
      */
     __device__ __forceinline__ void refuse(uint32_t t, packed_shared<V> &sh) const {
-        const uint32_t first = parked_offset(tile::code(t, 0));
 #pragma unroll 1
         for (uint32_t n = 0; n < 32; n++) {
             const int i = (int)n % tile::CELLS, klass = (int)n / tile::CELLS;
-            uint16_t *code = (uint16_t *)((char *)csz_exchange(sh.predict) +
-                                          (first ^ parked_offset(tile::code(0, i))) + klass * CLASS_NBYTES);
+            const uint32_t of_cell = WHOLE ? tile::code(t, i) : tile::code(t, i, sh.codes);
+            uint16_t *code = (uint16_t *)((char *)csz_exchange(sh.predict) + parked_offset(of_cell) +
+                                          klass * CLASS_NBYTES);
             if (*code) continue;
             *code = 32768;
             uint32_t z, y, x;

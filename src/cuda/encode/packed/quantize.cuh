@@ -163,33 +163,41 @@ CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stor
     return true;
 }
 
-/* The quick test that a quantizer has. */
-template <typename V, int RANK, typename Z> struct quick_by { typedef quick_quantize<V, RANK, true> type; };
-template <int RANK> struct quick_by<float, RANK, csz_pointwise_f32> {
+/* The quick test that a quantizer has; logarithms' is for whole tiles. */
+template <typename V, int RANK, bool WHOLE, typename Z> struct quick_by {
+    typedef quick_quantize<V, RANK, WHOLE> type;
+};
+template <int RANK> struct quick_by<float, RANK, true, csz_pointwise_f32> {
     typedef quick_logarithms<float, RANK> type;
 };
-template <int RANK> struct quick_by<double, RANK, csz_pointwise_f64> {
+template <int RANK> struct quick_by<double, RANK, true, csz_pointwise_f64> {
     typedef quick_logarithms<double, RANK> type;
 };
 
 /*
- * The same by the fast form, a whole tile; 0: nothing is done, since it is not tame, or the quick rule leaves
- * a value undecided.
+ * The same by the fast form with the quick test, a whole tile or an edge tile; 0: nothing is done, since it
+ * is not tame, or the quick test leaves a value undecided.
  */
-template <typename V, int RANK, typename Z>
+template <typename V, int RANK, bool WHOLE, typename Z>
 CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
     typedef fast_tile<V, RANK> tile;
     typename tile::shared &fast = *(typename tile::shared *)values;
     typename tile::values v;
     const uint32_t t = csz_thread();
-    fast_load<V, RANK>(t, v, sh.tile);
-    typename quick_by<V, RANK, Z>::type code(t, sh);
+    if constexpr (WHOLE) {
+        fast_load<V, RANK>(t, v, sh.tile);
+    } else {
+        partial_load<V, RANK>(t, v, sh.tile);
+        pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
+    }
+    typename quick_by<V, RANK, WHOLE, Z>::type code(t, sh);
     bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
     if constexpr (csz_is_pointwise<Z>::value) is_tame = is_tame & code.take(v);
     if (__syncthreads_or(!is_tame)) return false;
-    tile::template restore<true>(t, fast, sh.cases, sh.tile.place, v, code);
-    value_hash_add(sh,
-                   code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return tile::code(t, i); }));
+    tile::template restore<WHOLE>(t, fast, sh.cases, sh.tile.place, v, code);
+    value_hash_add(sh, code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) {
+        return WHOLE ? tile::code(t, i) : tile::code(t, i, sh.codes);
+    }));
     if constexpr (csz_is_pointwise<Z>::value) {
         if (__syncthreads_or(code.least == 0)) return false;
     } else {
@@ -199,7 +207,7 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
             if (code.least == 0) code.refuse(t, sh);
             __syncthreads();
             exceptions_count(sh);
-            if (t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
+            if (WHOLE && t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
         }
     }
     if (!stores) return true;
@@ -209,27 +217,11 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
         fast_store<V, RANK>(t, v, sh.tile);
     return true;
 }
-
-/* The same by the fast form, an edge tile; 0 also where a value is an exception. */
 template <typename V, int RANK>
 CSZ_COLD bool quick_edge_quantize(packed_shared<V> &shared, V *at, bool stores) {
-    typedef fast_tile<V, RANK> tile;
     packed_shared<V> &sh = csz_in_shared(shared);
-    typename tile::shared &fast = csz_in_shared(*(typename tile::shared *)at);
-    typename tile::values v;
-    const uint32_t t = csz_thread();
-    partial_load<V, RANK>(t, v, sh.tile);
-    pyramid_codes_of(&sh.codes, RANK, sh.tile.job.geometry.log2_t, sh.tile.place.extent, block_team());
-    quick_quantize<V, RANK, false> code(t, sh);
-    fast_park_known<V, RANK>(t, sh);
-    const bool is_tame = tile::load_coarser(t, fast, sh.tile.place) && fast_step_is_tame(code.step);
-    if (__syncthreads_or(!is_tame)) return false;
-    tile::template restore<false>(t, fast, sh.cases, sh.tile.place, v, code);
-    value_hash_add(
-        sh, code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return tile::code(t, i, sh.codes); }));
-    if (__syncthreads_or(code.least == 0 || code.nearest == 0)) return false;
-    if (stores) fast_store<V, RANK>(t, v, sh.tile);
-    return true;
+    V *values = &csz_in_shared(*at);
+    return quick_tile_quantize<V, RANK, false, typename csz_value<V>::quantizer>(sh, values, stores);
 }
 
 /*
@@ -248,7 +240,7 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
     if (pyramid_is_fast<RANK>(sh.tile.place)) {
         const bool is_whole = pyramid_is_whole<RANK>(sh.tile.place),
                    is_quick = !sh.is_doubtful && !sh.tile.quantizer.has_fill;
-        if (is_quick && is_whole && quick_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
+        if (is_quick && is_whole && quick_tile_quantize<V, RANK, true, Z>(sh, values, stores)) return;
         if constexpr (!csz_is_pointwise<Z>::value)
             if (is_quick && !is_whole && quick_edge_quantize<V, RANK>(sh, values, stores)) return;
         __syncthreads();
