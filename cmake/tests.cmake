@@ -162,6 +162,12 @@ if(CSZ_TEST_EMULATED AND CMAKE_CXX_COMPILER AND cuda_sources)
         target_compile_definitions(emulated_api PRIVATE ${api_rounds})
         target_link_libraries(emulated_api PRIVATE Cmocka::Cmocka)
         csz_use_zstd(emulated_api)
+        csz_add_emulated(emulated_random tests/gpu/gpu_random.c $<TARGET_OBJECTS:test_helpers>
+                         $<TARGET_OBJECTS:emulated_backend>)
+        csz_register(emulated_random soak 7200 COMMAND emulated_random 300)
+        target_include_directories(emulated_random PRIVATE tests/support)
+        target_link_libraries(emulated_random PRIVATE Cmocka::Cmocka)
+        csz_use_zstd(emulated_random)
     endif()
 endif()
 
