@@ -90,7 +90,10 @@ static void memory_begin(uint8_t *shared, size_t nbytes) {
     const unsigned what = (unsigned)(dice() % 3);
     memset(shared, 0, nbytes);
     if (what == 0) return;
-    for (size_t i = 0; i < nbytes; i++) shared[i] = (uint8_t)dice();
+    for (size_t i = 0; i + 4 <= nbytes; i += 4) {
+        const uint32_t noise = (uint32_t)dice();
+        memcpy(shared + i, &noise, 4);
+    }
     if (what == 2 && !left.empty()) memcpy(shared, left.data(), left.size() < nbytes ? left.size() : nbytes);
 }
 

@@ -2,9 +2,9 @@
 /*
  * machine.h: a GPU of fibers.  Every CUDA thread is one; whoever must wait at a barrier hands over to another
  * that need not, drawn by lot among the threads of all blocks that are there at once.  So a missing barrier,
- * a race between blocks or a wait that depends on luck shows as a wrong result.  Before a block
- * starts, dynamic shared memory holds zeros, noise or what a block before it left there, by lot.  It is
- * allocated to the byte, so that AddressSanitizer sees what goes beyond it.
+ * a race between blocks or a wait that depends on luck shows as a wrong result.  Before a block starts,
+ * dynamic shared memory holds zeros, noise or what a block before it left there, by lot.  It is allocated to
+ * the byte, so that AddressSanitizer sees what goes beyond it.
  */
 #ifndef CSZ_TESTS_EMU_MACHINE_H
 #define CSZ_TESTS_EMU_MACHINE_H

@@ -217,6 +217,7 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
         fast_store<V, RANK>(t, v, sh.tile);
     return true;
 }
+/* Of an edge tile out of line. */
 template <typename V, int RANK>
 CSZ_COLD bool quick_edge_quantize(packed_shared<V> &shared, V *at, bool stores) {
     packed_shared<V> &sh = csz_in_shared(shared);
