@@ -123,7 +123,6 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
     csz_previous_wait();
     if (packed_is_over(job)) return;
     if (t == 0) sh.rehearses = CSZ_REHEARSE;
-    __syncthreads(); /* see packed_begin */
     uint32_t frame =
         csz_frame_to_begin(&job.tile.geometry, job.work.nfields, job.work.nframes, blockIdx.x, gridDim.x);
 #pragma unroll 1

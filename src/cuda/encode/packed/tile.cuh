@@ -102,7 +102,7 @@ template <typename V> CSZ_DEVICE V *packed_values(packed_shared<V> &sh, uint32_t
     return (V *)((char *)&sh - extra_nbytes);
 }
 
-/* Tables that all tiles need.  A barrier must follow. */
+/* Tables that all tiles need.  Ends with a barrier. */
 template <typename V> CSZ_DEVICE void packed_begin(packed_shared<V> &sh, const packed_job<V> &job) {
     sh.cases.begin(threadIdx.x);
     const uint32_t t = threadIdx.x;
@@ -115,6 +115,7 @@ template <typename V> CSZ_DEVICE void packed_begin(packed_shared<V> &sh, const p
         sh.is_doubtful = 0;
         pyramid_codes_begin(&sh.codes);
     }
+    __syncthreads();
 }
 
 /* One warp: a frame as a pyramid, before it is chosen for.  A barrier must follow. */
