@@ -99,7 +99,7 @@ struct csz_work {
     unsigned long long *frame_state; /* words of the archive up to the frame's end */
     unsigned long long *group_sum;   /* checksums of groups of 64 tiles */
     csz_frame_sums *frame_sums;
-    uint32_t *counters; /* tiles claimed (but of packed), then for each field frames finished */
+    uint32_t *counters; /* tiles claimed, of packed parts of samples; then for each field frames finished */
     uint32_t *ready;    /* of each frame: 1 once its tables and section can be read */
     /* written before it is read: */
     uint32_t (*table)[CSZ_NBOOKS][CSZ_SYMBOLS_MAX]; /* packets */

@@ -133,8 +133,11 @@ CSZ_DEVICE uint32_t csz_slow_load(typename csz_value<V>::quantum *q, const csz_j
     return in_field;
 }
 
-/* Their quanta in place of the bits, 0 where there is none, and the hash of what they restore.  Returns the
- * codes that have one. */
+/*
+ * Their quanta in place of the bits, 0 where there is none, and the hash of what they restore.  Returns the
+ * codes in the field that have one.  Padding, which has the bits of the nearest value in the field, gets that
+ * one's quantum.
+ */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q, const Z &z, uint32_t in_field,
                                    uint32_t *hash) {
@@ -146,7 +149,8 @@ CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q, const Z &z
         quantum *at = q + csz_code_element(RANK, threadIdx.x, 4 * s), bits[4], x[4];
         csz_quad_get(bits, at);
         V v[4], restored[4];
-        bool soon = !z.has_fill && (in_field >> (4 * s) & 15) == 15;
+        const uint32_t in = in_field >> (4 * s) & 15;
+        bool soon = !z.has_fill;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             v[k] = value::from_bits((typename value::bits)bits[k]);
@@ -154,16 +158,17 @@ CSZ_DEVICE uint32_t csz_slow_round(typename csz_value<V>::quantum *q, const Z &z
         }
         if (soon) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) sum = sum * CSZ_VALUE_K + value::fold(value::to_bits(restored[k]));
-            has |= 15u << (4 * s);
+            for (int k = 0; k < 4; k++)
+                sum = sum * CSZ_VALUE_K + (in >> k & 1 ? value::fold(value::to_bits(restored[k])) : 0);
+            has |= in << (4 * s);
         } else {
 #pragma unroll
             for (uint32_t k = 0; k < 4; k++) {
-                const bool in = in_field >> (4 * s + k) & 1, ok = value::quantize(v[k], z, &x[k]) && in;
+                const bool ok = value::quantize(v[k], z, &x[k]);
                 if (!ok) x[k] = 0;
                 if (ok) v[k] = value::restore(x[k], z);
-                sum = sum * CSZ_VALUE_K + (in ? value::fold(value::to_bits(v[k])) : 0);
-                has |= (uint32_t)ok << (4 * s + k);
+                sum = sum * CSZ_VALUE_K + (in >> k & 1 ? value::fold(value::to_bits(v[k])) : 0);
+                has |= (ok ? in >> k & 1 : 0) << (4 * s + k);
             }
         }
         csz_quad_put(at, x);
@@ -403,17 +408,20 @@ CSZ_COLD csz_slow_quanta csz_slow_quantize(csz_predict_shared<V> &sh, const csz_
     typedef csz_value<V> value;
     typedef typename value::quantum quantum;
     const csz_values<V> values(job, c);
-    const bool default_shape = job.default_shape;
+    /* whose shape is a default one, also of a lattice, whose values lie apart */
+    const bool default_shape = RANK == 3   ? values.lx == 5 && values.ly == 4
+                               : RANK == 2 ? values.lx == 7 && values.ly == 5
+                                           : values.lx == 12;
     const Z z = *csz_quantizer_of<Z>(job, c);
     quantum *q = (quantum *)sh.region;
     uint32_t *count = sh.scratch + CSZ_TILE_N / 32 + 64;
     csz_slow_quanta r = {0, 0};
     __syncthreads(); /* the exchange was part of the region */
-    const uint32_t in_field = csz_slow_load<V, RANK>(q, job, values, default_shape && c.full()),
+    const uint32_t in_field = csz_slow_load<V, RANK>(q, job, values, job.default_shape && c.full()),
                    has = csz_slow_round<V, RANK>(q, z, in_field, &r.hash);
     bool any = true, is_fill = false;
     r.exceptions = in_field & ~has;
-    if (__syncthreads_or(has != ~0u)) {
+    if (__syncthreads_or(r.exceptions != 0)) {
         any = __syncthreads_or(has != 0);
         if (any)
             csz_slow_fill<V, RANK>(q, sh.scratch, has, values.lx, values.ly);

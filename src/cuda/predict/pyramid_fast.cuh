@@ -562,4 +562,9 @@ template <typename V, int RANK> struct fast_hash {
     }
 };
 
+/* In place of a coarser lattice that is not restored yet (CSZ_REHEARSE): finite, as those of tame tiles are.
+ */
+static __device__ double csz_zeros[68];
+static_assert(fast_tile<double, 2>::X + 3 <= 68 && fast_tile<double, 3>::X + 3 <= 68, "a row of it");
+
 #endif

@@ -28,7 +28,7 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
                    *record = t->job.frame + t->job.payload_word + t->offset;
     const uint16_t *tables = call->tables + (size_t)t->number * TABLE_N;
     const pyramid_place<V> &place = t->place;
-    pyramid_codes_of(&shared->codes, RANK, g->log2_t, place.extent, team);
+    if (!t->is_lorenzo) pyramid_codes_of(&shared->codes, RANK, g->log2_t, place.extent, team);
     A *acc = shared->general.acc;
     Z z;
     if constexpr (csz_is_pointwise<Z>::value) z = lattice_pointwise<Z>(call, *t);
@@ -62,8 +62,14 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
     const bool has_lanes = lanes_are_narrow(view) && lanes_are_inside(&t->job, t->offset + nwords),
                may_be_fast = !csz_is_pointwise<Z>::value && !t->is_lorenzo && pyramid_is_fast<RANK>(place) &&
                              !has_values && (is_sparse || !has_codes || has_lanes) && sound;
-    /* of a record with lanes into chunks, by the first warp */
+    /* of a record with lanes into chunks, by the first warp, unless the reader has done so */
+    const bool is_read = t->is_lorenzo && t->has_codes;
     const auto lanes_fill = [&](uint4 *to) {
+        if (is_read) {
+            const uint4 *from = packed_chunks(shared, slot);
+            for (uint32_t i = r; i < CODE_CHUNKS; i += CSZ_TEAM_THREADS) to[i] = from[i];
+            return 1u;
+        }
         return r < 32 ? lanes_read_anywhere<V>(view, record, nwords, tables, to, r) : 1;
     };
     const bool is_fast =
@@ -86,12 +92,12 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
                 else
                     acc[wide_place_of_code(g->rank, c >> 5, c & 31)] = (A)(int64_t)delta;
             });
-        else if (is_fast || (t->is_lorenzo && has_lanes))
+        else if (is_fast || is_read || (t->is_lorenzo && has_lanes))
             good = lanes_fill(is_fast ? chunks : (uint4 *)values);
         else
             good = general_lanes<V>(&view, record, nwords, tables, g->rank, acc, r);
         sound = !team.any(!good);
-        if (sound && !is_fast && !is_sparse && t->is_lorenzo && has_lanes) {
+        if (sound && !is_fast && !is_sparse && t->is_lorenzo && (is_read || has_lanes)) {
             for (uint32_t b = 0; b < 32; b++)
                 acc[wide_place_of_code(g->rank, r, b)] =
                     (A)(int64_t)(int16_t)*chunk_code((uint4 *)values, r, b);
@@ -168,10 +174,12 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
         return shared->general.unit_weight[code >> 5] * shared->general.code_weight[code & 31];
     };
     uint32_t hash = 0;
-    for (uint32_t i = 0; i < CSZ_TILE_N / CSZ_TEAM_THREADS; i++) {
-        const uint32_t e = i * CSZ_TEAM_THREADS + r;
-        const element_place p = element_of(g, e);
-        if (p.x >= place.extent[2] || p.y >= place.extent[1] || p.z >= place.extent[0]) continue;
+    const float inverse_x = 1.f / (float)place.extent[2], inverse_y = 1.f / (float)place.extent[1];
+#pragma unroll 1
+    for (uint32_t i = r; i < inside; i += CSZ_TEAM_THREADS) {
+        const uint32_t row = csz_quotient(i, inverse_x), z = csz_quotient(row, inverse_y);
+        const element_place p = {i - row * place.extent[2], row - z * place.extent[1], z};
+        const uint32_t e = (((p.z << g->log2_t[1]) + p.y) << g->log2_t[2]) + p.x;
         V value = (V)0;
         if (t->restored || !has_values) value = restored(e, p);
         if (t->restored)

@@ -78,12 +78,50 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
     }
 }
 
+/*
+ * The team's first tile, if it has to wait for the coarser lattice, is made from zeros meanwhile, so that its
+ * instructions have been fetched when it counts (CSZ_REHEARSE).  What that stores is overwritten before
+ * anyone reads it.
+ */
+template <typename V> struct rehearsal {
+    const V *coarser;
+    uint64_t row, plane;
+
+    /* Whether there is one.  By all threads; has barriers. */
+    __device__ __forceinline__ bool begin(const decode_call *call, packed_tile<V> *t, csz_team team) {
+        const bool is_first = team.thread() == 0;
+        const bool waits = t->way == WAY_CODES && t->after &&
+                           team.any(is_first && csz_load_acquire(&call->jobs[t->number].counter) < t->after);
+        if (!waits) return false;
+        pyramid_place<V> &p = t->place;
+        if (is_first) {
+            coarser = p.coarser;
+            row = p.coarser_row;
+            plane = p.coarser_plane;
+            p.coarser = (const V *)csz_zeros;
+            p.coarser_row = p.coarser_plane = 0;
+        }
+        team.meet();
+        return true;
+    }
+    __device__ __forceinline__ void end(packed_tile<V> *t, csz_team team) const {
+        team.meet();
+        if (team.thread() == 0) {
+            t->place.coarser = coarser;
+            t->place.coarser_row = row;
+            t->place.coarser_plane = plane;
+        }
+        team.meet();
+    }
+};
+
 /* The warps that restore. */
 template <typename V, int RANK, typename Z>
 CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, V *values, uint32_t number) {
     const csz_team team = {own_barrier(number), number * TEAM_ALL};
     uint32_t slot = 0, job = ~0u, sum = 0; /* the job of the last tile, the thread's part of its checksum */
     uint32_t restored = 0;                 /* tiles of the job that are known to be */
+    bool may_rehearse = CSZ_REHEARSE;
     const auto leave = [&] {
         sum = csz_warp_add(sum);
         if ((csz_thread() & 31) == 0 && sum) atomicAdd(&call.jobs[job].value_sum, sum);
@@ -92,7 +130,7 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
 #pragma unroll 1
     for (;;) {
         team_rendezvous(number);
-        const packed_tile<V> &t = shared->tile[slot];
+        packed_tile<V> &t = shared->tile[slot];
         const uint32_t way = t.way;
         if (csz_agreed(way == WAY_END)) break;
         if (csz_agreed(t.number != job)) {
@@ -100,21 +138,29 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
             job = t.number;
             restored = 0;
         }
-        if (csz_agreed(t.after > restored)) { /* each warp for itself */
-            if ((csz_thread() & 31) == 0) csz_await(&call.jobs[job].counter, t.after);
-            __syncwarp();
-            restored = t.after;
-        }
+        rehearsal<V> first;
         uint32_t hash = 0, wrong = 0;
         bool is_done = false;
-        if (csz_agreed(way == WAY_CODES)) {
-            is_done = pyramid_is_whole<RANK>(t.place)
-                          ? codes_restore<V, RANK, true, Z>(&call, shared, slot, values, team, &hash, &wrong)
-                          : partial_restore<V, RANK, Z>(&call, shared, slot, values, team, &hash, &wrong);
-            if (!is_done) { /* once the reader has its next tile, it must wait */
-                if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
-                team_rendezvous(number);
+#pragma unroll 1
+        for (bool counts = !csz_agreed(may_rehearse && first.begin(&call, &t, team));; counts = true) {
+            if (csz_agreed(counts && t.after > restored)) { /* each warp for itself */
+                if ((csz_thread() & 31) == 0) csz_await(&call.jobs[job].counter, t.after);
+                __syncwarp();
+                restored = t.after;
             }
+            if (csz_agreed(way == WAY_CODES))
+                is_done =
+                    pyramid_is_whole<RANK>(t.place)
+                        ? codes_restore<V, RANK, true, Z>(&call, shared, slot, values, team, &hash, &wrong)
+                        : partial_restore<V, RANK, Z>(&call, shared, slot, values, team, &hash, &wrong);
+            if (csz_agreed(counts)) break;
+            first.end(&t, team);
+            hash = wrong = 0;
+        }
+        may_rehearse = false;
+        if (csz_agreed(way == WAY_CODES && !is_done)) { /* once the reader has its next tile, it must wait */
+            if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
+            team_rendezvous(number);
         }
         if (!is_done) hash = general_restore<V, RANK, Z>(&call, shared, slot, values, team, &wrong);
         if (wrong) fault(&t.job, CSZ_CUDA_FAULT_RECORD);

@@ -115,8 +115,9 @@ template <typename V> CSZ_DEVICE bool record_is_plain(const record_view<V> &view
 }
 
 /*
- * By a warp: the codes of a tile's record into chunks; 0 where it is not such a record, or has a fault.
- * words: the record, in the stage or where it lies.  *n_exceptions: of it.
+ * By a warp: the codes of a tile's record into chunks; 0 where they do not fit, or the record has a fault.
+ * Of a tile that Lorenzo predicts, a base, an order and masks are left to the general form.  words: the
+ * record, in the stage or where it lies.  *n_exceptions: of it.
  */
 template <typename V, int RANK>
 CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uint4 *chunks,
@@ -124,13 +125,18 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
                            uint32_t *n_exceptions) {
     const uint32_t nwords = t.nwords;
     if (!is_staged && !lanes_are_inside(&t.job, t.offset + nwords)) return false;
+    const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
+    if (t.is_lorenzo && (mode == CSZ_MODE_CONSTANT || mode > CSZ_MODE_S)) return false;
     sparse_stream sparse;
-    const bool is_sparse = nwords && (words[0] & 15) == CSZ_MODE_SPARSE;
+    const bool is_sparse = mode == CSZ_MODE_SPARSE;
     const record_view<V> view =
         is_sparse ? sparse_open<V>(&sparse, words, nwords, RANK) : record_open<V>(words, nwords, RANK);
     const bool has_codes = view.mode != CSZ_MODE_CONSTANT;
     *n_exceptions = view.n_exceptions;
-    if (!csz_agreed(record_is_plain(view) && (has_codes || flat_adds_up(&view, words, nwords)))) return false;
+    if (!csz_agreed(t.is_lorenzo
+                        ? view.sound && lanes_are_narrow(view)
+                        : record_is_plain(view) && (has_codes || flat_adds_up(&view, words, nwords))))
+        return false;
     uint32_t good = 1;
     if (csz_agreed(is_sparse || !has_codes)) {
 #pragma unroll 4
@@ -225,13 +231,14 @@ CSZ_DEVICE uint32_t tile_read(const decode_call *call, packed_shared<V> *shared,
     const bool is_both = csz_is_pointwise<Z>::value && t->restored && t->out,
                may_be = !t->is_lorenzo && pyramid_is_fast<RANK>(t->place) && !(t->is_wanted && !t->out) &&
                         !is_both;
-    const uint32_t way = may_be && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot),
-                                                       is_staged ? stage + record_skew(record) : record,
-                                                       is_staged, tables, lane, &n_exceptions)
-                             ? WAY_CODES
-                             : WAY_GENERAL;
+    const bool has_codes =
+        (may_be || t->is_lorenzo) && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot),
+                                                         is_staged ? stage + record_skew(record) : record,
+                                                         is_staged, tables, lane, &n_exceptions);
+    const uint32_t way = may_be && has_codes ? WAY_CODES : WAY_GENERAL;
     if (lane == 0) {
         t->way = way;
+        t->has_codes = has_codes;
         t->n_exceptions = n_exceptions;
     }
     __syncwarp();

@@ -24,8 +24,8 @@ struct packed_frame {
 };
 
 /*
- * What is to be done with a tile: nothing, as there are no more; its codes are in chunks; or its record is
- * yet to be read, by the general form.
+ * What is to be done with a tile: nothing, as there are no more; its codes are in chunks, for the fast form;
+ * or it takes the general form.
  */
 enum tile_way { WAY_END, WAY_CODES, WAY_GENERAL };
 
@@ -36,6 +36,7 @@ template <typename V> struct packed_tile {
     int level;                             /* of its lattice */
     bool is_lorenzo;                       /* how it is predicted */
     bool is_wanted;                        /* the output has values of it */
+    bool has_codes;                        /* they are in chunks, whichever form it takes */
     uint32_t number;                       /* of the job; NO_JOB: nothing is made */
     uint32_t after;                        /* tiles of the frame that must be restored before it */
     uint32_t offset, nwords, n_exceptions; /* of its record, in the payload */

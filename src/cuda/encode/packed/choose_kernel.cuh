@@ -19,7 +19,7 @@ CSZ_DEVICE double choice_value(double v, double a, double b, double grid, double
 
 template <typename V> struct choose_shared : packed_shared<V> {
     uint32_t count[CSZ_WIDE_N];
-    uint32_t ncodes;
+    uint32_t ncodes, claimed;
     unsigned long long cost;
 };
 
@@ -131,29 +131,33 @@ CSZ_COLD void patch_make(choose_shared<V> &sh, const choose_job<V> &job, V *patc
     const auto is_missing = [&](V v) {
         return !(v <= largest && v >= -largest) || (has_fill && value::to_bits(v) == fill);
     };
-    /* v, which is there, x: its place in its row */
-    const auto rounded = [&](const V *at, uint32_t x, V v) {
-        const bool has_other = nx > 1, is_first = x == 0, is_last = x + 1 == nx;
-        const V a = original(has_other ? is_first ? at + step : at - step : at),
-                b = original(has_other ? is_last ? at - step : at + step : at);
-        return choice_value(v, a, b, grid, inverse);
-    };
-#pragma unroll 2
-    for (uint32_t i = threadIdx.x; i < n; i += CSZ_TILE_THREADS) {
+    /* The value number i of the patch and the two beside it in its row. */
+    const auto fetch = [&](uint32_t i, V *v, V *a, V *b) {
         uint32_t x;
         const V *at = place(i, &x);
-        V v = original(at);
-        if (inverse > 0) {
-            const V r = rounded(at, x, v);
-            if (!is_missing(v)) {
-                v = r;
-            } else { /* it continues what comes before it */
-                uint32_t other = i;
-                while (other > 0 && is_missing(v)) v = original(at = place(--other, &x));
-                v = is_missing(v) ? (V)0 : rounded(at, x, v);
+        const bool is_first = x == 0, is_last = x + 1 == nx;
+        *v = original(at);
+        *a = original(nx == 1 ? at : is_first ? at + step : at - step);
+        *b = original(nx == 1 ? at : is_last ? at - step : at + step);
+    };
+    enum { AT_ONCE = 4 }; /* loads in flight: one after the other they take most of the kernel's time */
+#pragma unroll 1
+    for (uint32_t first = threadIdx.x; first < n; first += AT_ONCE * CSZ_TILE_THREADS) {
+        V v[AT_ONCE], a[AT_ONCE], b[AT_ONCE];
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++)
+            fetch(min(first + k * CSZ_TILE_THREADS, n - 1), &v[k], &a[k], &b[k]);
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            const uint32_t i = first + k * CSZ_TILE_THREADS;
+            if (i >= n) break;
+            if (inverse > 0) {
+                /* a missing value continues what comes before it */
+                for (uint32_t other = i; other > 0 && is_missing(v[k]);) fetch(--other, &v[k], &a[k], &b[k]);
+                v[k] = is_missing(v[k]) ? (V)0 : choice_value(v[k], a[k], b[k], grid, inverse);
             }
+            patch[i] = v[k];
         }
-        patch[i] = v;
     }
     __syncthreads();
 }
@@ -204,6 +208,19 @@ template <typename V, int RANK> CSZ_DEVICE unsigned long long tile_cost(choose_s
     return sh.cost < most ? sh.cost : most;
 }
 
+/*
+ * By all threads: the sample, or the part of one, that the block works on after number i.  Many parts have
+ * nothing to do, so that they are claimed, not dealt out in turn: whose part takes no time takes the next.
+ */
+template <typename V>
+CSZ_DEVICE uint64_t sample_next(choose_shared<V> &sh, const choose_job<V> &job, uint64_t i) {
+    if (job.nparts == 1) return i + gridDim.x;
+    __syncthreads();
+    if (threadIdx.x == 0) sh.claimed = csz_take_number(job.packed.work.counters);
+    __syncthreads();
+    return sh.claimed;
+}
+
 template <typename V, int RANK, typename Z>
 static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 2)
     choose_kernel(const __grid_constant__ choose_job<V> job) {
@@ -216,7 +233,9 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
     packed_begin<V>(sh, job.packed);
     csz_previous_wait();
     const uint32_t each = job.nsamples + job.ncoarser;
-    for (uint64_t i = blockIdx.x; i < (uint64_t)nframes * each * job.nparts; i += gridDim.x) {
+    const uint64_t n = (uint64_t)nframes * each * job.nparts;
+    for (uint64_t i = job.nparts == 1 ? blockIdx.x : sample_next(sh, job, 0); i < n;
+         i = sample_next(sh, job, i)) {
         const uint64_t sample = i / job.nparts;
         const uint32_t frame = (uint32_t)(sample / each), s = (uint32_t)(sample % each);
         csz_choice_sums *sums = &work.packed.choice[frame];
@@ -270,7 +289,7 @@ static __global__ void __launch_bounds__(CSZ_TILE_THREADS, sizeof(V) == 4 ? 4 : 
             if (is_lorenzo || is_coarsest)
                 lorenzo_tile_quantize<V, RANK, Z>(sh);
             else
-                pyramid_tile_quantize<V, RANK, Z>(sh, values, false);
+                pyramid_tile_quantize<V, RANK, Z>(sh, values, TILE_CODED);
             const unsigned long long cost = tile_cost<V, RANK>(sh);
             if (t == 0 && is_lorenzo) atomicAdd(&sums->lorenzo[part], cost);
             for (int k = 0; t == 0 && !is_lorenzo && k < CSZ_CHOICE_N; k++) {

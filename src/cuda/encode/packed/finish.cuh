@@ -213,27 +213,28 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
                        high = 2 * i + 1 < f.ntiles ? state_words(state_await(states + 2 * i + 1)) : 0;
         put(index + 3 * ngroups + i, index_number + 3 * ngroups + i, low | high << 16);
     }
+    enum { AT_ONCE = CSZ_TILE_WARPS * group_sizes::GROUPS };
 #pragma unroll 1
-    for (uint32_t from = 0; from < ngroups; from += CSZ_TILE_THREADS) {
-        const uint32_t g = from + t, n = g < ngroups ? group_ntiles_of(g, f.ntiles) : 0, lane = t & 31;
+    for (uint32_t from = 0; from < ngroups; from += AT_ONCE) {
+        /* a warp has as many groups as it reads at once, one of each of its first lanes */
+        const uint32_t lane = t & 31, first = from + (t >> 5) * group_sizes::GROUPS, g = first + lane;
+        const bool has_group = lane < group_sizes::GROUPS && g < ngroups;
+        const uint32_t n = has_group ? group_ntiles_of(g, f.ntiles) : 0;
+        const group_sizes sizes(states, first, is_pyramid ? f.ntiles : 0);
         uint32_t width = 0;
-#pragma unroll 1
-        for (uint32_t k = 0; is_pyramid && k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
-            const group_sizes sizes(states, g - lane + k, f.ntiles);
 #pragma unroll
-            for (uint32_t i = 0; i < group_sizes::GROUPS; i++) {
-                const uint32_t w = sizes.width(i);
-                if (lane == k + i) width = w;
-            }
+        for (uint32_t k = 0; k < group_sizes::GROUPS; k++) {
+            const uint32_t w = sizes.width(k);
+            if (lane == k) width = w;
         }
         const uint32_t nwords = csz_packed_nwords(n, width);
         const uint32_t upto = csz_warp_scan(nwords);
-        if ((t & 31) == 31) sh.count[t >> 5] = upto;
+        if (lane == 31) sh.count[t >> 5] = upto;
         __syncthreads();
         uint32_t at = sh.index_nwords + upto - nwords;
         for (uint32_t w = 0; w < t >> 5; w++) at += sh.count[w];
         const uint32_t in_round = sh.count[0] + sh.count[1] + sh.count[2] + sh.count[3];
-        if (g < ngroups) {
+        if (has_group) {
             const unsigned long long checksum =
                 __ldcg(job.work.group_sum + csz_group_at(f.first, f.number) + g);
             const uint32_t before =
@@ -246,21 +247,17 @@ CSZ_COLD void packed_frame_finish(packed_encode_shared<V> &sh, const packed_job<
         uint32_t widths = width << (8 * (g & 3));
         widths |= __shfl_xor_sync(CSZ_ALL, widths, 1);
         widths |= __shfl_xor_sync(CSZ_ALL, widths, 2);
-        if (is_pyramid && g < ngroups && (g & 3) == 0)
+        if (is_pyramid && has_group && (g & 3) == 0)
             put(index + 3 * ngroups + g / 4, payload + 3 * ngroups + g / 4, widths);
         at += index_fixed_nwords(ngroups);
-#pragma unroll 1
-        for (uint32_t k = 0; is_pyramid && k < 32 && g - lane + k < ngroups; k += group_sizes::GROUPS) {
-            const group_sizes sizes(states, g - lane + k, f.ntiles);
 #pragma unroll
-            for (uint32_t i = 0; i < group_sizes::GROUPS; i++) {
-                const int of = (int)(k + i);
-                const uint32_t n_of = __shfl_sync(CSZ_ALL, n, of), width_of = __shfl_sync(CSZ_ALL, width, of),
-                               at_of = __shfl_sync(CSZ_ALL, at, of) + lane;
-                if (width_of == 0) continue;
-                const uint32_t word = sizes.packed(i, n_of, width_of);
-                if (lane < csz_packed_nwords(n_of, width_of)) put(index + at_of, payload + at_of, word);
-            }
+        for (uint32_t k = 0; k < group_sizes::GROUPS; k++) {
+            const uint32_t n_of = __shfl_sync(CSZ_ALL, n, (int)k),
+                           width_of = __shfl_sync(CSZ_ALL, width, (int)k),
+                           at_of = __shfl_sync(CSZ_ALL, at, (int)k) + lane;
+            if (width_of == 0) continue;
+            const uint32_t word = sizes.packed(k, n_of, width_of);
+            if (lane < csz_packed_nwords(n_of, width_of)) put(index + at_of, payload + at_of, word);
         }
         __syncthreads();
         if (t == 0) sh.index_nwords += in_round;

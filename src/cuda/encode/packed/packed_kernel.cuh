@@ -42,8 +42,10 @@ template <typename V> struct levels_shared : packed_shared<V> {
 };
 
 /*
- * What Lorenzo restores of a coarsest tile, exceptions and padding continuing their neighbours; with a
- * pointwise bound logarithms, in octaves.
+ * What Lorenzo restores of a coarsest tile, exceptions continuing their neighbours; with a pointwise bound
+ * logarithms, in octaves.  All finer lattices wait for it, so it first takes every value's first candidate,
+ * without neighbours and shared memory; a tile in which one fails, or of a field with a fill value, takes the
+ * slow path.
  */
 template <typename V, int RANK, typename Z> CSZ_COLD void coarsest_restore(packed_shared<V> &sh) {
     typedef csz_value<V> value;
@@ -51,22 +53,43 @@ template <typename V, int RANK, typename Z> CSZ_COLD void coarsest_restore(packe
     const packed_tile<V> &tile = sh.tile;
     const csz_values<V> field(tile.job, tile.claim);
     const pyramid_place<V> &p = tile.place;
+    const Z &quantizer = lattice_quantizer<Z>(tile);
+    const uint32_t n = tile.claim.inside;
+    const float inverse_x = 1.f / (float)p.extent[2], inverse_y = 1.f / (float)p.extent[1];
+    /* the i-th value's place in its lattice, which is the tile, and in the tile's shape */
+    const auto element = [&](uint32_t i) {
+        const uint32_t row = csz_quotient(i, inverse_x), z = csz_quotient(row, inverse_y);
+        return (((z << field.ly) + row - z * p.extent[1]) << field.lx) + i - row * p.extent[2];
+    };
+    const V step = pyramid_value<V>::step_of(quantizer);
+    enum { AT_ONCE = 8 };
+    bool fails = quantizer.has_fill != 0;
+#pragma unroll 1
+    for (uint32_t first = threadIdx.x; first < n && !fails; first += AT_ONCE * PACKED_THREADS) {
+        V v[AT_ONCE];
+        bool in;
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++)
+            v[k] = field.load(element(min(first + k * PACKED_THREADS, n - 1)), &in);
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            quantum candidate;
+            V restored;
+            fails |= !value::candidate(v[k], quantizer, &candidate, &restored);
+            if (first + k * PACKED_THREADS < n)
+                tile.restored[first + k * PACKED_THREADS] = value::restore(candidate, step);
+        }
+    }
+    if (!__syncthreads_or(fails)) return;
     quantum *q = (quantum *)sh.predict.region;
     uint32_t hash;
-    const Z &quantizer = lattice_quantizer<Z>(tile);
     const uint32_t in_field = csz_slow_load<V, RANK>(q, tile.job, field, false),
                    has = csz_slow_round<V, RANK>(q, quantizer, in_field, &hash);
-    if (__syncthreads_or(has != ~0u) && __syncthreads_or(has != 0)) {
+    if (__syncthreads_or(in_field & ~has) && __syncthreads_or(has != 0))
         csz_slow_fill<V, RANK>(q, sh.predict.scratch, has, field.lx, field.ly);
-    }
     __syncthreads();
-    for (uint32_t e = threadIdx.x; e < CSZ_TILE_N; e += PACKED_THREADS) {
-        const uint32_t x = e & ((1u << field.lx) - 1), y = (e >> field.lx) & ((1u << field.ly) - 1),
-                       z = e >> (field.lx + field.ly);
-        if (x < p.extent[2] && y < p.extent[1] && z < p.extent[0])
-            tile.restored[((uint64_t)z * p.n[1] + y) * p.n[2] + x] =
-                value::restore(q[e], pyramid_value<V>::step_of(quantizer));
-    }
+    for (uint32_t i = threadIdx.x; i < n; i += PACKED_THREADS)
+        tile.restored[i] = value::restore(q[element(i)], step);
 }
 
 /* Symbols of the sampled tile, whose codes are made.  Behind a barrier; has some. */
@@ -108,8 +131,8 @@ CSZ_DEVICE uint32_t queue_next(uint32_t *found, uint32_t own, uint32_t n, const 
  * waits for the coarser lattice of its frame.  A frame's tiles are claimed in order, so those that it waits
  * for are being worked on or done.
  *
- * A block whose first tile has to wait makes it once from other values meanwhile, so that its instructions
- * have been fetched when it counts.
+ * A block whose first tile has to wait predicts it from zeros meanwhile, so that its instructions have been
+ * fetched when it counts.
  */
 template <typename V, int RANK, typename Z>
 static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
@@ -145,8 +168,8 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
                 /* as many tiles have the coarser lattices */
                 sh.rehearses = sh.rehearses && !sh.tile.is_lorenzo &&
                                csz_load_acquire(&w.restored[frame]) < f.shape.first[sh.tile.level];
-                if (sh.rehearses) { /* the field's first row in place of the coarser lattice */
-                    sh.tile.place.coarser = job.tile.data + f.origin;
+                if (sh.rehearses) {
+                    sh.tile.place.coarser = (const V *)csz_zeros;
                     sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
                 }
             }
@@ -157,7 +180,10 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
                     csz_await(&w.restored[frame], f.shape.first[sh.tile.level]);
                 __syncthreads();
                 if (!sh.tile.is_lorenzo)
-                    pyramid_tile_quantize<V, RANK, Z>(sh, values, counts && !is_sample);
+                    pyramid_tile_quantize<V, RANK, Z>(sh, values,
+                                                      !counts     ? TILE_REHEARSED
+                                                      : is_sample ? TILE_CODED
+                                                                  : TILE_RESTORED);
                 else if (is_sample)
                     lorenzo_tile_quantize<V, RANK, Z>(sh);
                 else

@@ -98,6 +98,12 @@ template <typename V> CSZ_COLD void exceptions_judge(packed_shared<V> &sh);
 /* Exceptions of a tile from which on the next one is expected to have many, too. */
 enum { MANY_EXCEPTIONS = 128 };
 
+/*
+ * What a tile is predicted for: its codes; its restored values, too, which go to their lattice; or that its
+ * instructions are fetched (CSZ_REHEARSE).
+ */
+enum tile_use { TILE_CODED, TILE_RESTORED, TILE_REHEARSED };
+
 /* Counts the exceptions, and judges them where they are many.  Behind a barrier; has some. */
 template <typename V> CSZ_DEVICE void exceptions_count(packed_shared<V> &sh) {
     const uint32_t n = csz_warp_add((uint32_t)__popc(sh.predict.exceptions[threadIdx.x]));
@@ -120,11 +126,11 @@ template <typename V> CSZ_COLD void fill_store(packed_shared<V> &sh, V *values) 
 
 /* The same by the general form. */
 template <typename V, typename Z>
-CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
+CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, tile_use use) {
     value_hash_add(sh, general_quantize<V, Z>(sh, values));
     __syncthreads();
     exceptions_count(sh);
-    if (!stores) return;
+    if (use != TILE_RESTORED) return;
     if (sh.predict.is_fill)
         fill_store(sh, values);
     else
@@ -136,7 +142,7 @@ CSZ_COLD void general_tile_quantize(packed_shared<V> &sh, V *values, bool stores
  * tame.
  */
 template <typename V, int RANK, typename Z>
-CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stores) {
+CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, tile_use use) {
     typedef fast_tile<V, RANK> tile;
     packed_shared<V> &sh = csz_in_shared(shared);
     typename tile::shared &fast = csz_in_shared(*(typename tile::shared *)at);
@@ -152,10 +158,11 @@ CSZ_COLD bool full_rule_tile_quantize(packed_shared<V> &shared, V *at, bool stor
     if (__syncthreads_or(!is_tame)) return false;
     tile::template restore<false>(t, fast, sh.cases, sh.tile.place, v, code);
     value_hash_add(sh, code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) { return code.number[i]; }));
+    if (use == TILE_REHEARSED) return true;
     __syncthreads();
     exceptions_count(sh);
     if (t == 0 && sh.tile.claim.full()) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
-    if (!stores) return true;
+    if (use != TILE_RESTORED) return true;
     if (sh.predict.is_fill)
         fill_store(sh, at);
     else
@@ -179,7 +186,7 @@ template <int RANK> struct quick_by<double, RANK, true, csz_pointwise_f64> {
  * is not tame, or the quick test leaves a value undecided.
  */
 template <typename V, int RANK, bool WHOLE, typename Z>
-CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
+CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, tile_use use) {
     typedef fast_tile<V, RANK> tile;
     typename tile::shared &fast = *(typename tile::shared *)values;
     typename tile::values v;
@@ -198,6 +205,7 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
     value_hash_add(sh, code.hash.sum(sh.unit_weight, sh.code_weight, [&](int i) {
         return WHOLE ? tile::code(t, i) : tile::code(t, i, sh.codes);
     }));
+    if (use == TILE_REHEARSED) return true;
     if constexpr (csz_is_pointwise<Z>::value) {
         if (__syncthreads_or(code.least == 0)) return false;
     } else {
@@ -210,7 +218,7 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
             if (WHOLE && t == 0) sh.is_doubtful = sh.nspecial > MANY_EXCEPTIONS;
         }
     }
-    if (!stores) return true;
+    if (use != TILE_RESTORED) return true;
     if (sh.predict.is_fill)
         fill_store(sh, values);
     else
@@ -219,18 +227,18 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, bool stores
 }
 /* Of an edge tile out of line. */
 template <typename V, int RANK>
-CSZ_COLD bool quick_edge_quantize(packed_shared<V> &shared, V *at, bool stores) {
+CSZ_COLD bool quick_edge_quantize(packed_shared<V> &shared, V *at, tile_use use) {
     packed_shared<V> &sh = csz_in_shared(shared);
     V *values = &csz_in_shared(*at);
-    return quick_tile_quantize<V, RANK, false, typename csz_value<V>::quantizer>(sh, values, stores);
+    return quick_tile_quantize<V, RANK, false, typename csz_value<V>::quantizer>(sh, values, use);
 }
 
 /*
- * A tile that a pyramid predicts: its codes into the exchange, its exceptions, its hash; with `stores` its
- * restored values into their lattice.  Behind a barrier; has some.  Z: the quantizer's type.
+ * A tile that a pyramid predicts: its codes into the exchange, its exceptions, its hash, and what `use` says.
+ * Behind a barrier; has some.  Z: the quantizer's type.
  */
 template <typename V, int RANK, typename Z>
-CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stores) {
+CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, tile_use use) {
     const uint32_t t = threadIdx.x;
     sh.predict.exceptions[t] = 0;
     if (t == 0) {
@@ -241,14 +249,14 @@ CSZ_DEVICE void pyramid_tile_quantize(packed_shared<V> &sh, V *values, bool stor
     if (pyramid_is_fast<RANK>(sh.tile.place)) {
         const bool is_whole = pyramid_is_whole<RANK>(sh.tile.place),
                    is_quick = !sh.is_doubtful && !sh.tile.quantizer.has_fill;
-        if (is_quick && is_whole && quick_tile_quantize<V, RANK, true, Z>(sh, values, stores)) return;
+        if (is_quick && is_whole && quick_tile_quantize<V, RANK, true, Z>(sh, values, use)) return;
         if constexpr (!csz_is_pointwise<Z>::value)
-            if (is_quick && !is_whole && quick_edge_quantize<V, RANK>(sh, values, stores)) return;
+            if (is_quick && !is_whole && quick_edge_quantize<V, RANK>(sh, values, use)) return;
         __syncthreads();
-        if (full_rule_tile_quantize<V, RANK, Z>(sh, values, stores)) return;
+        if (full_rule_tile_quantize<V, RANK, Z>(sh, values, use)) return;
     }
     __syncthreads();
-    general_tile_quantize<V, Z>(sh, values, stores);
+    if (use != TILE_REHEARSED) general_tile_quantize<V, Z>(sh, values, use);
 }
 
 template <typename V> CSZ_COLD void exceptions_judge(packed_shared<V> &sh) {
@@ -330,7 +338,7 @@ template <typename V, int RANK, typename Z> CSZ_DEVICE void packed_quantize(pack
     if (sh.tile.is_lorenzo)
         lorenzo_tile_quantize<V, RANK, Z>(sh);
     else
-        pyramid_tile_quantize<V, RANK, Z>(sh, values, false);
+        pyramid_tile_quantize<V, RANK, Z>(sh, values, TILE_CODED);
 }
 
 /*
