@@ -51,7 +51,7 @@ static void call_jobs(decode_call *call, const csz_cuda_decompress_plan *plan, u
         csz_pyramid_make(&largest, n, g->log2_t);
         call->max_tiles = largest.ntiles;
         call->max_groups = (largest.ntiles + CSZ_INDEX_GROUP - 1) / CSZ_INDEX_GROUP;
-        call->lattices_n = csz_lattices_room(g, &call->frames, largest.nlevels);
+        call->lattices_n = csz_frames_lay_out(&call->frames, g, largest.nlevels);
         call->nlevels = csz_frames_nlevels(g, &call->frames, 0);
         call->level = plan->level;
         const int smallest = csz_frames_nlevels(g, &call->frames, 1);

@@ -61,7 +61,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->may_be_lorenzo = plan->predictor == CSZ_PREDICTOR_AUTO;
         p->nlevels = largest.nlevels;
         p->slot_nwords = csz_slot_nwords(plan->type);
-        p->lattices_n = csz_lattices_room(g, &p->frames, p->nlevels);
+        p->lattices_n = csz_frames_lay_out(&p->frames, g, p->nlevels);
         p->choice = (csz_choice_sums *)take(nframes * sizeof *p->choice);
         p->redo = (uint32_t *)take(sizeof *p->redo);
         p->has_pyramid = (uint32_t *)take((nfields + 1) * sizeof *p->has_pyramid);

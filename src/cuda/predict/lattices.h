@@ -8,9 +8,13 @@
 
 #include "predict/pyramid.h"
 
-/* The frames first[i] <= index < first[i] + n[i] of a field's grid of frames. */
+/*
+ * The frames first[i] <= index < first[i] + n[i] of a field's grid of frames.  before: values of the lattices
+ * from 1 up to each; kernels would take microseconds to add them up (csz_frames_lay_out).
+ */
 typedef struct csz_frames {
     uint32_t first[3], n[3];
+    uint64_t before[CSZ_LEVELS_MAX + 1];
 } csz_frames;
 
 /* Elements of a frame along a dim: the frame with this index. */
@@ -32,11 +36,11 @@ CSZ_FN uint64_t csz_lattice_room(const csz_geometry *g, const csz_frames *f, int
     return (n + 31) / 32 * 32;
 }
 
-/* Values of the lattices 1 to nlevels - 1. */
-CSZ_FN uint64_t csz_lattices_room(const csz_geometry *g, const csz_frames *f, int nlevels) {
-    uint64_t n = 0;
-    for (int l = 1; l < nlevels; l++) n += csz_lattice_room(g, f, l);
-    return n;
+/* Makes f->before of the other members; returns the values of the lattices 1 to nlevels - 1. */
+CSZ_FN uint64_t csz_frames_lay_out(csz_frames *f, const csz_geometry *g, int nlevels) {
+    f->before[0] = 0;
+    for (int l = 0; l < nlevels; l++) f->before[l + 1] = f->before[l] + (l ? csz_lattice_room(g, f, l) : 0);
+    return f->before[nlevels];
 }
 
 /* Where lattice `level` > 0 of the frame at index[] begins. */
@@ -49,7 +53,7 @@ CSZ_FN uint64_t csz_lattice_at(const csz_geometry *g, const csz_frames *f, const
         total[i] = (f->n[i] - 1) * full +
                    csz_lattice_extent(csz_frame_extent(g, i, f->first[i] + f->n[i] - 1), level);
     }
-    return csz_lattices_room(g, f, level) + before[0] * total[1] * total[2] +
+    return f->before[level] + before[0] * total[1] * total[2] +
            own[0] * (before[1] * total[2] + own[1] * before[2]);
 }
 

@@ -198,18 +198,22 @@ CSZ_DEVICE bool packed_frame_enter(packed_shared<V> &sh, const packed_job<V> &jo
     const packed_frame &f = sh.frame;
     const csz_packed_work &w = job.work.packed;
     const typename csz_value<V>::quantizer field = job.tile.quantizer[f.field];
-    if (threadIdx.x < (uint32_t)f.shape.nlevels) {
+    if (threadIdx.x < 32) {
         const int level = (int)threadIdx.x;
-        packed_level<V> &l = sh.level[level];
-        V *lattices = (V *)w.lattices + f.field * w.lattices_n;
-        const csz_geometry *g = &job.tile.geometry;
-        l.quantizer =
-            f.tuning < 0
-                ? field
-                : level_quantizer<V>(csz_level_bound(__ldcg(&w.bound[f.field]), f.tuning, level), field);
-        l.restored = f.tuning >= 0 && level ? lattices + csz_lattice_at(g, &w.frames, f.index, level) : NULL;
-        l.coarser =
-            level + 1 < f.shape.nlevels ? lattices + csz_lattice_at(g, &w.frames, f.index, level + 1) : NULL;
+        const bool is_restored = f.tuning >= 0 && level > 0 && level < f.shape.nlevels;
+        V *const lattice = is_restored ? (V *)w.lattices + f.field * w.lattices_n +
+                                             csz_lattice_at(&job.tile.geometry, &w.frames, f.index, level)
+                                       : NULL;
+        const uint64_t coarser = __shfl_down_sync(CSZ_ALL, (unsigned long long)lattice, 1);
+        if (level < f.shape.nlevels) {
+            packed_level<V> &l = sh.level[level];
+            l.quantizer =
+                f.tuning < 0
+                    ? field
+                    : level_quantizer<V>(csz_level_bound(__ldcg(&w.bound[f.field]), f.tuning, level), field);
+            l.restored = lattice;
+            l.coarser = level + 1 < f.shape.nlevels ? (const V *)coarser : NULL;
+        }
     }
     if (threadIdx.x == 0) {
         sh.tile.level = NO_LEVEL;
