@@ -48,6 +48,7 @@ enum kind {
     STEEP,
     UNNAMED,
     HUGE_VALUES,
+    CLAMPED,
     NKINDS,
     BUMP = NKINDS
 };
@@ -86,6 +87,8 @@ static double value_at(int kind, const uint64_t *n, uint64_t i, double scale) {
         return std::sin(0.3 * x) + std::cos(0.2 * y) > 0.3 ? NAN : std::sin(0.2 * x + z) < -0.7 ? -0.0 : wave;
     case FAR: return 1e5 + wave;
     case HUGE_VALUES: return 1e30 * wave;
+    case CLAMPED: /* half a step from 0 and from 1 is the bound, where differences may be rounded */
+        return wave < -0.2 ? 0 : wave > 0.5 ? 1 : wave + 0.2 + 0.02 * scale * noise;
     case STEPS: return std::floor(4 * wave) * 0.25;
     case HALF: return x < 0.5 * (double)n[2] ? wave : 1e6 * noise;
     case STEEP: { /* many octaves, both signs, zeros and what is too small for a normal number */
@@ -108,9 +111,9 @@ static made make(const std::vector<uint64_t> &dims, csz_type type, int kind, dou
                  csz_bound_mode mode, csz_predictor predictor, csz_workflow workflow, int small_frames,
                  int unsigned_zeros = 0, double floor = 0) {
     made m;
-    static const char *const names[] = {"smooth", "waves",  "noise",   "rough", "jumps", "specials",
-                                        "filled", "masked", "zeros",   "bits",  "far",   "steps",
-                                        "half",   "steep",  "unnamed", "huge",  "bump"};
+    static const char *const names[] = {"smooth", "waves",  "noise",   "rough", "jumps",   "specials",
+                                        "filled", "masked", "zeros",   "bits",  "far",     "steps",
+                                        "half",   "steep",  "unnamed", "huge",  "clamped", "bump"};
     m.label = std::string(names[kind]) + (type == CSZ_F32 ? " f32" : " f64");
     for (uint64_t d : dims) m.label += " " + std::to_string(d);
     m.label += " bound " + std::to_string(bound) + " predictor " + std::to_string((int)predictor) +

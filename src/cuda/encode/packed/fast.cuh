@@ -152,8 +152,7 @@ template <typename V, int RANK> struct column_extent<V, RANK, false> {
 /*
  * A thread's codes in the fast form: quantized, into the exchange and the hash.  Without branches, so that
  * the values of a column overlap.  Exceptions have 0 in the exchange, which is no code.  One case of the rule
- * is left out, a difference that comes out as the bound itself: then the tile is done again by
- * full_rule_quantize.
+ * is left out, a difference that comes out as the bound itself, but is rounded: see column_may_be_rounded.
  */
 template <typename V, int RANK, bool WHOLE> struct quick_quantize {
     typedef fast_tile<V, RANK> tile;
@@ -162,7 +161,7 @@ template <typename V, int RANK, bool WHOLE> struct quick_quantize {
     V inverse, step, bound, magic;
     typename value::bits kept_zero;
     uint32_t least;   /* of what is parked: 0 if a value is an exception */
-    uint32_t nearest; /* 0 if a value is such a case */
+    uint32_t nearest; /* 0 if a difference comes out as the bound */
     fast_hash<V, RANK> hash;
     char *parked[tile::CELLS]; /* codes of class 0 */
     column_extent<V, RANK, WHOLE> extent;
@@ -188,7 +187,7 @@ template <typename V, int RANK, bool WHOLE> struct quick_quantize {
         }
         const V size = is_inside ? fast_size(v - r) : (V)0;
         nearest = bound_distance(size, bound, nearest);
-        good = good & (size < bound);
+        good = good & (size <= bound);
         const uint32_t word = !is_inside ? 32768 : good ? (uint32_t)low : 0;
         least = min(least, word);
         *(uint16_t *)(parked[i] + klass * CLASS_NBYTES) = (uint16_t)word;
@@ -363,6 +362,25 @@ CSZ_DEVICE void partial_load(uint32_t t, typename fast_tile<V, RANK>::values &v,
         v[i][2 * r] = has & has_x[0] ? field.in_lattice(v[i][2 * r]) : (V)0;
         v[i][2 * r + 1] = has & has_x[1] ? field.in_lattice(v[i][2 * r + 1]) : (V)0;
     });
+}
+
+/*
+ * Whether the difference of one of the column's values and what it restores may be rounded where it comes out
+ * as the bound.  It is exact where the value is 0, and where it is four times the bound or more: then the
+ * other is between half of it and twice it (Sterbenz).  Fields with many zeros have many such differences,
+ * since half a step is the bound.
+ */
+template <typename V, int RANK> CSZ_COLD bool column_may_be_rounded(uint32_t t, const packed_tile<V> &tile) {
+    typename fast_tile<V, RANK>::values v;
+    partial_load<V, RANK>(t, v, tile);
+    const V limit = 4 * tile.bound;
+    bool may_be = false;
+#pragma unroll
+    for (int i = 0; i < fast_tile<V, RANK>::CELLS; i++) {
+#pragma unroll
+        for (int c = 0; c < 1 << RANK; c++) may_be |= v[i][c] != 0 && fast_size(v[i][c]) < limit;
+    }
+    return may_be;
 }
 
 /* The column's restored values to their lattice. */

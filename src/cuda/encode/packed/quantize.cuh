@@ -209,8 +209,9 @@ CSZ_DEVICE bool quick_tile_quantize(packed_shared<V> &sh, V *values, tile_use us
     if constexpr (csz_is_pointwise<Z>::value) {
         if (__syncthreads_or(code.least == 0)) return false;
     } else {
-        if (code.nearest == 0) atomicOr(&sh.has_doubt, 1u);
-        if (__syncthreads_or(code.least == 0)) {
+        if (__syncthreads_or(code.least == 0 || code.nearest == 0)) {
+            if (code.nearest == 0 && column_may_be_rounded<V, RANK>(t, sh.tile)) atomicOr(&sh.has_doubt, 1u);
+            __syncthreads();
             if (sh.has_doubt) return false;
             if (code.least == 0) code.refuse(t, sh);
             __syncthreads();
