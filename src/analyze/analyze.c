@@ -198,7 +198,7 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
                                 size_t nbounds, int exact) {
     const csz_geometry *g = &s->header.geometry;
     const int keeps_bits = s->header.bound_mode == CSZ_BOUND_EXACT;
-    double start = csz_clock();
+    double start = csz_now();
     s->analysis = malloc(sizeof *s->analysis);
     csz_status status = s->analysis ? CSZ_OK : CSZ_ERROR_MEMORY;
     if (!status && g->nelements) {
@@ -224,14 +224,14 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
         a->max = s->has_range ? s->max : NAN;
         a->nelements = g->nelements;
         a->ntiles = g->ntiles;
-        a->nbytes_field = g->nelements * (s->header.field.type == CSZ_F32 ? 4u : 8u);
+        a->nbytes_field = csz_field_nbytes(g, s->header.field.type);
         a->is_exact = exact != 0;
         if (g->nelements)
             status = keeps_bits ? analyze_exact(a, s) : analyze_bound(a, s);
         else
             analyze_nothing(a, &s->header);
-        a->seconds = csz_clock() - start;
-        start = csz_clock();
+        a->seconds = csz_now() - start;
+        start = csz_now();
         csz_output((char *)analyses + b * analysis_nbytes, analysis_nbytes, a, sizeof *a);
     }
     free(s->analysis);
@@ -269,7 +269,7 @@ csz_status csz_analyze(csz_context *context, csz_analysis *analyses, size_t anal
     if (status) return status;
     if (!exact) return analyze_field(&s, analyses, analysis_nbytes, bounds, nbounds, 0);
     /* all tiles are wanted */
-    const size_t nbytes = (size_t)s.header.geometry.nelements * (field->type == CSZ_F32 ? 4 : 8);
+    const size_t nbytes = (size_t)csz_field_nbytes(&s.header.geometry, field->type);
     void *copy = malloc(nbytes);
     if (!copy) return CSZ_ERROR_MEMORY;
     status = csz_cuda_copy(copy, data, nbytes);

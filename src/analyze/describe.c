@@ -125,7 +125,7 @@ void csz_analysis_describe(csz_analysis *a, const csz_code_counts *c, const csz_
     a->exception_share = (double)c->nexceptions / n;
     csz_madogram_finish(&a->codes, &c->codes);
     csz_madogram_sums quanta = {{0}, {0}, {0}};
-    const size_t span_nbytes = sample->span_n * (plan->type == CSZ_F32 ? sizeof(float) : sizeof(double));
+    const size_t span_nbytes = sample->span_n * csz_value_nbytes(plan->type);
     for (uint64_t i = 0; i < sample->nspans; i++)
         add_span(&quanta, plan, sample->spans + i * span_nbytes, sample->span_n);
     csz_madogram_finish(&a->quanta, &quanta);

@@ -105,7 +105,7 @@ static void encode_one(void *arg, int rank, uint64_t i) {
     csz_tile_plan plan = job->plan;
     plan.raw_by_size = 0; /* the values are no longer at hand */
     coded_tile *t = &job->tiles[i];
-    const uint32_t raw = 1 + csz_tile_box_count(&t->box) * (plan.type == CSZ_F32 ? 1 : 2);
+    const uint32_t raw = 1 + csz_tile_box_count(&t->box) * (csz_value_nbytes(plan.type) / 4);
     if (!csz_tile_recall(w, &job->scratch->saved[i])) {
         w->code16 = w->own_code16;
         quantize_tile(job, worker, t);

@@ -78,7 +78,7 @@ static csz_status gather(csz_tile_sample *s, csz_type type, const void *d_data, 
 
 csz_status csz_tile_sample_make(csz_tile_sample *s, const csz_geometry *g, csz_type type, const void *data,
                                 int is_on_device, int exact) {
-    const size_t size = type == CSZ_F32 ? sizeof(float) : sizeof(double);
+    const size_t size = csz_value_nbytes(type);
     memset(s, 0, sizeof *s);
     s->geometry = s->layout = *g;
     s->data = data;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* context.c: contexts, devices, memory limits, status messages. */
-#define _POSIX_C_SOURCE 200809L
 #include "api/context.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "csz_cuda.h"
 #include "cuda/host/backend.h"
@@ -89,16 +87,8 @@ csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_o
     *room -= scratch;
     /* what earlier calls have left is not in these sums */
     csz_cpu_scratch_release(&context->cpu, o->threads);
-    free(context->stored);
-    context->stored = NULL;
-    context->stored_capacity = 0;
+    csz_room_free((void **)&context->stored, &context->stored_capacity);
     return CSZ_OK;
-}
-
-double csz_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 const char *csz_version_string(void) { return "0.1.0"; }

@@ -15,7 +15,7 @@ struct csz_context {
     csz_bound_mode expected; /* of archives that calls of csz_cuda.h read */
     int device;              /* 1 + the number of the GPU; 0: the calling thread's own */
     uint8_t *stored;         /* a frame that a reader has read */
-    size_t stored_capacity;
+    uint64_t stored_capacity;
     csz_fill_suspect suspect; /* of the last field compressed or analysed */
     csz_fill_outlier outlier; /* of the same */
     csz_target target;        /* of the last field compressed to one */
@@ -107,6 +107,18 @@ typedef struct csz_region {
 csz_status csz_region_of(csz_region *region, const csz_field *field, const uint64_t *begin,
                          const uint64_t *end);
 
+/* Restores the box lo .. hi, dense, into data. */
+typedef csz_status (*csz_box_reader)(void *source, void *data, const uint64_t *lo, const uint64_t *hi);
+
+/*
+ * Restores all boxes of a region, one behind the other, into data.  Read one by one, each box would open its
+ * frame again and decode tiles that it shares with the next.  So boxes that lie close to each other are read
+ * as one, into a buffer of at most room bytes, and copied from there.  is_packed: opening a frame means
+ * undoing zstd for all of it.
+ */
+csz_status csz_region_read(void *data, csz_type type, const csz_region *region, int is_packed, uint64_t room,
+                           csz_box_reader read, void *source);
+
 /* The header of a field's archive, with the bound still to be resolved where it depends on the values. */
 csz_status csz_header_plan(csz_header *header, const csz_field *field, const csz_options *options);
 
@@ -120,8 +132,5 @@ void csz_context_begin(csz_context *context, uint64_t ntiles);
  * bound depends on it; else NULL.  watch receives what was counted. */
 void csz_context_watch(csz_context *context, csz_fill_watch *watch, const void *data, uint64_t nelements,
                        csz_type type, const csz_options *options, const csz_value_range *range);
-
-/* Seconds of a clock that never goes back. */
-double csz_clock(void);
 
 #endif

@@ -93,7 +93,7 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_header_plan(&h, field, &o);
     if (status) return status;
-    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    const size_t size = csz_value_nbytes(field->type);
     if ((uintptr_t)results % 8 || !are_aligned(n, (const void *const *)d_out, 8, 0) ||
         !are_aligned(n, d_data, size, h.geometry.nelements == 0))
         return CSZ_ERROR_ARGUMENT;
@@ -117,7 +117,7 @@ static csz_status decompress_boxes(csz_context *context, size_t n, void *const *
                                    const csz_field *field, const csz_geometry *g, csz_predictor predictor,
                                    const uint64_t *lo, const uint64_t *hi, int level, uint64_t nelements,
                                    void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
-    const size_t size = field->type == CSZ_F32 ? 4 : 8;
+    const size_t size = csz_value_nbytes(field->type);
     if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
     if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
         !are_aligned(n, (const void *const *)d_data, size, nelements == 0))

@@ -78,11 +78,11 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
     csz_geometry s = geometry_of_frame(&h->geometry, &frame, i);
     csz_context_begin(context, s.ntiles);
     /* the whole field's size: the last, small frame is no reason to change the backend */
-    status = csz_backend_choose(context, plan->options.backend,
-                                h->geometry.nelements * csz_plan_value_nbytes(plan), values, NULL);
+    status = csz_backend_choose(context, plan->options.backend, csz_field_nbytes(&h->geometry, h->field.type),
+                                values, NULL);
     if (status) return status;
     uint64_t nbytes = 0;
-    double start = csz_clock();
+    double start = csz_now();
     if (context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, capacity, &nbytes, values, plan, &s, i);
         if (csz_backend_falls_back(context, plan->options.backend, status, values, NULL)) status = CSZ_OK;
@@ -93,7 +93,7 @@ csz_status csz_compress_frame(csz_context *context, void *out, size_t capacity, 
         csz_tile_plan tiles = csz_tile_plan_of(&framed);
         status = csz_frame_compress(context, out, capacity, &nbytes, values, h, &tiles, 0, i, &plan->options);
     }
-    context->cpu.stages.total = csz_clock() - start;
+    context->cpu.stages.total = csz_now() - start;
     *out_nbytes = (size_t)nbytes;
     return status;
 }
@@ -173,7 +173,7 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     csz_status status = csz_decompress_options_check(&o, options);
     if (!status) status = csz_plan_frame(&frame, plan, i);
     if (status) return status;
-    uint64_t lo[3], hi[3], n = csz_plan_value_nbytes(plan);
+    uint64_t lo[3], hi[3], n = csz_value_nbytes(plan->header.field.type);
     int is_part = 0;
     for (int k = 0; k < 3; k++) {
         lo[k] = begin && begin[k] > frame.begin[k] ? begin[k] : frame.begin[k];
@@ -189,8 +189,8 @@ csz_status csz_decompress_frame(csz_context *context, void *values, size_t capac
     status = csz_backend_restrict(&o.backend, h->has_zstd);
     if (status) return status;
     csz_context_begin(context, h->geometry.ntiles / h->geometry.nframes);
-    status = csz_backend_choose(context, o.backend, h->geometry.nelements * csz_plan_value_nbytes(plan),
-                                values, NULL);
+    status =
+        csz_backend_choose(context, o.backend, csz_field_nbytes(&h->geometry, h->field.type), values, NULL);
     if (!status)
         status = limit_frame(context, &o, stored, stored_nbytes, plan, i, values ? n : 0, context->used);
     if (status) return status;

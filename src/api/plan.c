@@ -67,7 +67,7 @@ csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i) {
         if (frame->end[k] > g->n[k]) frame->end[k] = g->n[k];
     }
     frame->nelements = csz_frame_nelements(g, &box);
-    frame->values_nbytes = (size_t)frame->nelements * csz_plan_value_nbytes(plan);
+    frame->values_nbytes = (size_t)frame->nelements * csz_value_nbytes(plan->header.field.type);
     /* 8: the encoder wants room for padding before it knows that there is none; what zstd cannot pack it
      * stores, with 3 bytes a 128 KiB */
     uint64_t n = csz_frame_limit(g, &box, plan->header.field.type) + 8;

@@ -12,10 +12,6 @@ struct csz_plan {
     csz_options options; /* checked; of compressing */
 };
 
-static inline size_t csz_plan_value_nbytes(const csz_plan *plan) {
-    return plan->header.field.type == CSZ_F32 ? 4 : 8;
-}
-
 /* range.c: of checked options; range NULL: the bound must not depend on it. */
 csz_status csz_range_check(const csz_value_range *range, const csz_options *o);
 

@@ -7,7 +7,11 @@
 #ifndef CSZ_CORE_GEOMETRY_H
 #define CSZ_CORE_GEOMETRY_H
 
+#include "csz.h"
+
 #include "core/base.h"
+
+CSZ_FN uint32_t csz_value_nbytes(csz_type type) { return type == CSZ_F32 ? 4 : 8; }
 
 /* Index 0 is z (slowest), 1 is y, 2 is x, everywhere below. */
 typedef struct csz_geometry {
@@ -21,6 +25,10 @@ typedef struct csz_geometry {
     uint64_t ntiles;
     uint64_t nframes;
 } csz_geometry;
+
+CSZ_FN uint64_t csz_field_nbytes(const csz_geometry *g, csz_type type) {
+    return g->nelements * csz_value_nbytes(type);
+}
 
 /* A frame's place in the field. */
 typedef struct csz_frame_box {

@@ -167,7 +167,7 @@ CSZ_FN uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *
  */
 CSZ_FN uint64_t csz_frame_limit(const csz_geometry *g, const csz_frame_box *box, csz_type type) {
     const uint64_t n = csz_frame_layout_of(box->ntiles, CSZ_BOOKS_MAX_NBYTES).payload +
-                       4 * (uint64_t)box->ntiles + csz_frame_nelements(g, box) * (type == CSZ_F32 ? 4 : 8);
+                       4 * (uint64_t)box->ntiles + csz_frame_nelements(g, box) * csz_value_nbytes(type);
     return (n + 7) / 8 * 8;
 }
 

@@ -52,7 +52,7 @@ static csz_status compress_target(csz_context *context, void *out, size_t out_ca
     if (!status) status = csz_geometry_for(&g, field, &predictor);
     if (status) return status;
     if (g.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    const double field_nbytes = (double)g.nelements * (field->type == CSZ_F32 ? 4 : 8);
+    const double field_nbytes = (double)csz_field_nbytes(&g, field->type);
     const double most = is_size ? wanted : field_nbytes / wanted;
     const uint64_t nbytes_wanted = most < 0x1p62 ? (uint64_t)most : (uint64_t)1 << 62;
     o.bound_mode = CSZ_BOUND_ABS;

@@ -46,7 +46,7 @@ csz_status csz_compress_bound(size_t *nbytes, const csz_field *field, const csz_
     /* Every frame as large as the fullest, and the elements of all of them once. */
     uint64_t frame_tiles = g.frame[0] * g.frame[1] * g.frame[2];
     uint64_t fixed = csz_frame_bound((uint32_t)frame_tiles, 0, field->type, 0) + 8;
-    uint64_t data = g.nelements * (field->type == CSZ_F32 ? 4u : 8u);
+    uint64_t data = csz_field_nbytes(&g, field->type);
     uint64_t total = CSZ_HEADER_MAX_NBYTES + g.nframes * fixed + data + csz_footer_nbytes(g.nframes);
     if (has_zstd) total += (total >> 15) + 72 * g.nframes;
     total += o.metadata_nbytes;
@@ -96,10 +96,10 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
                               const csz_field *field, const csz_options *o) {
     csz_status status = csz_header_plan(h, field, o);
     if (status) return status;
-    double start = csz_clock();
+    double start = csz_now();
     if (csz_is_ranged(o->bound_mode) && h->geometry.nelements && context->used == CSZ_BACKEND_CPU) {
         *range = find_range(context, h, data, o->threads);
-        context->cpu.stages.range += csz_clock() - start;
+        context->cpu.stages.range += csz_now() - start;
     }
     csz_header_resolve(h, range);
     return CSZ_OK;
@@ -239,7 +239,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     csz_bound_settle(&o, field->type);
     if (o.zstd_level > 0 && !csz_zstd_available()) return CSZ_ERROR_ZSTD;
 
-    double start = csz_clock();
+    double start = csz_now();
     csz_header h;
     csz_value_range range = {.has_values = 0};
     csz_predictor predictor = o.predictor;
@@ -247,8 +247,7 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     if (status) return status;
     csz_context_begin(context, h.geometry.ntiles);
     if (h.geometry.nelements && !data) return CSZ_ERROR_ARGUMENT;
-    status = csz_backend_choose(context, o.backend, h.geometry.nelements * (field->type == CSZ_F32 ? 4u : 8u),
-                                data, out);
+    status = csz_backend_choose(context, o.backend, csz_field_nbytes(&h.geometry, field->type), data, out);
     if (!status) status = make_header(context, &h, &range, data, field, &o);
     if (!status && context->used == CSZ_BACKEND_CUDA) {
         status = compress_on_gpu(context, out, out_capacity, out_nbytes, data, &h, &o);
@@ -264,6 +263,6 @@ csz_status csz_compress_archive(csz_context *context, void *out, size_t out_capa
     memset(&context->outlier, 0, sizeof context->outlier);
     if (!status && !csz_cuda_is_device_pointer(data) && o.bound_mode != CSZ_BOUND_EXACT)
         watch_field(context, data, &h, &range, out, *out_nbytes, &o);
-    context->cpu.stages.total = csz_clock() - start;
+    context->cpu.stages.total = csz_now() - start;
     return status;
 }

@@ -211,7 +211,7 @@ csz_status csz_fill_watch_add(csz_fill_watch *watch, const void *values, uint64_
             const uint64_t place = place_of(i, stride);
             if (place < first || place >= first + n) continue;
             at[filled++] = place - first;
-            __builtin_prefetch((const uint8_t *)values + (place - first) * (type == CSZ_F32 ? 4 : 8));
+            __builtin_prefetch((const uint8_t *)values + (place - first) * csz_value_nbytes(type));
         }
         watch->nmissing += (uint64_t)load_values(x, values, at, filled, type, missing);
         watch->n += (uint64_t)filled;

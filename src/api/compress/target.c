@@ -227,7 +227,7 @@ csz_status csz_target_begin(csz_target *target, size_t target_nbytes, uint64_t n
         if (magnitude > 0) t.least = field->type == CSZ_F32 ? LEAST_F32 : LEAST_F64;
         t.most = width > 0 ? clamp(number_below(width) + 1, t.least - 1, MOST_NUMBER) : t.least;
     }
-    const uint64_t nbytes = g.nelements * (field->type == CSZ_F32 ? 4 : 8);
+    const uint64_t nbytes = csz_field_nbytes(&g, field->type);
     t.next = t.most < t.least ? nothing : first_number(&t);
     if ((nbytes && t.nbytes_wanted >= nbytes / EXACT_RATIO) || t.next == nothing) {
         t.after_exact = t.next;

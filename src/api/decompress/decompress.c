@@ -5,8 +5,9 @@
  */
 #include "api/context.h"
 #include "api/pack.h"
-#include "api/parts.h"
 #include "cuda/host/backend.h"
+
+#include <stdlib.h>
 
 int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo, const uint64_t *hi,
                       int level) {
@@ -16,6 +17,27 @@ int csz_frame_touches(const csz_geometry *g, uint64_t frame, const uint64_t *lo,
         if (csz_lattice_index(begin, level) >= hi[i] || csz_lattice_index(end, level) <= lo[i]) return 0;
     }
     return 1;
+}
+
+csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
+                          uint64_t nbytes_left, const csz_header *h, uint64_t frame) {
+    csz_status status = csz_frame_header_read(view, stored, nbytes_left, h, frame);
+    if (status) return status;
+    const uint8_t *raw = stored;
+    if (h->has_zstd) {
+        if (!csz_zstd_available()) return CSZ_ERROR_ZSTD;
+        if (view->nbytes_raw > csz_unpack_bound(view->nbytes_stored - CSZ_FRAME_HEADER_NBYTES))
+            return CSZ_ERROR_CORRUPT;
+        status = csz_cpu_scratch_frame(&context->cpu, (size_t)view->nbytes_raw);
+        if (status) return status;
+        const uint64_t head = CSZ_FRAME_HEADER_NBYTES;
+        status = csz_unpack(context->cpu.frame + head, view->nbytes_raw - head, stored + head,
+                            view->nbytes_stored - head);
+        if (status) return status;
+        memcpy(context->cpu.frame, stored, head);
+        raw = context->cpu.frame;
+    }
+    return csz_frame_index_read(view, stored, raw, h, frame);
 }
 
 csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const csz_header *h, int level,
@@ -79,7 +101,7 @@ static uint64_t unpacking_nbytes(const csz_header *h, const uint8_t *archive) {
     return largest > UINT64_MAX / 2 ? largest : largest + csz_unpack_memory();
 }
 
-/* A box of an archive in memory, for csz_parts_read. */
+/* A box of an archive in memory, for csz_region_read. */
 typedef struct box_source {
     csz_context *context;
     const uint8_t *archive;
@@ -128,28 +150,34 @@ static csz_status begin(csz_context *context, csz_header *h, csz_decompress_opti
                           context->used == CSZ_BACKEND_CPU);
 }
 
-static uint64_t nbytes_of(const csz_header *h) {
-    return h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u);
+/* The box of a lattice of the field, NULL, NULL: all of it; of lattice 0 always all. */
+static csz_status restore_level(csz_context *context, void *data, size_t data_capacity, const void *archive,
+                                size_t archive_nbytes, int level, const uint64_t *begin_index,
+                                const uint64_t *end_index, const csz_decompress_options *options) {
+    csz_header h;
+    csz_decompress_options o;
+    uint64_t lo[3] = {0, 0, 0}, hi[3], nelements = 0, room;
+    const double start = csz_now();
+    csz_status status = read_header(&h, archive, archive_nbytes);
+    if (!status && level) status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
+    if (status) return status;
+    if (level == 0) memcpy(hi, h.geometry.n, sizeof hi);
+    if (level == 0) nelements = h.geometry.nelements;
+    const size_t size = csz_value_nbytes(h.field.type);
+    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nelements * size, options);
+    if (status) return status;
+    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
+    if (h.geometry.nelements == 0) return CSZ_OK;
+    if (!data) return CSZ_ERROR_ARGUMENT;
+    status =
+        decompress_box(context, data, archive, archive_nbytes - h.metadata_nbytes, &h, lo, hi, level, &o);
+    context->cpu.stages.total = csz_now() - start;
+    return status;
 }
 
 csz_status csz_decompress(csz_context *context, void *data, size_t data_capacity, const void *archive,
                           size_t archive_nbytes, const csz_decompress_options *options) {
-    csz_header h;
-    csz_decompress_options o;
-    uint64_t room;
-    double start = csz_clock();
-    csz_status status = read_header(&h, archive, archive_nbytes);
-    if (status) return status;
-    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nbytes_of(&h), options);
-    if (status) return status;
-    if (data_capacity < nbytes_of(&h)) return CSZ_ERROR_CAPACITY;
-    if (h.geometry.nelements == 0) return CSZ_OK;
-    if (!data) return CSZ_ERROR_ARGUMENT;
-    const uint64_t lo[3] = {0, 0, 0};
-    status = decompress_box(context, data, archive, archive_nbytes - h.metadata_nbytes, &h, lo, h.geometry.n,
-                            0, &o);
-    context->cpu.stages.total = csz_clock() - start;
-    return status;
+    return restore_level(context, data, data_capacity, archive, archive_nbytes, 0, NULL, NULL, options);
 }
 
 csz_status csz_region_of(csz_region *r, const csz_field *field, const uint64_t *begin_index,
@@ -178,6 +206,39 @@ csz_status csz_region_of(csz_region *r, const csz_field *field, const uint64_t *
     return CSZ_OK;
 }
 
+/* Elements: of one batch, and of what lies between two boxes if opening a frame again takes as long as
+ * decoding that. */
+enum { MANY = 1 << 22, CLOSE = 1 << 18 };
+
+csz_status csz_region_read(void *data, csz_type type, const csz_region *r, int is_packed, uint64_t room,
+                           csz_box_reader read, void *source) {
+    const uint64_t *lo = r->lo, *hi = r->hi, plane_n = (hi[1] - lo[1]) * (hi[2] - lo[2]),
+                   plane_nbytes = plane_n * csz_value_nbytes(type),
+                   box_nbytes = (hi[0] - lo[0]) * plane_nbytes, apart = r->stride * plane_n;
+    if (hi[0] - lo[0] == r->stride) { /* nothing lies between them */
+        const uint64_t end[3] = {lo[0] + r->nparts * r->stride, hi[1], hi[2]};
+        return read(source, data, lo, end);
+    }
+    uint64_t batch = 1;
+    if (apart <= (is_packed ? MANY : CLOSE)) batch = MANY / apart < r->nparts ? MANY / apart : r->nparts;
+    const uint64_t many_nbytes = (batch - 1) * r->stride * plane_nbytes + box_nbytes;
+    if (many_nbytes > room) batch = 1;
+    uint8_t *many = batch > 1 ? malloc((size_t)many_nbytes) : NULL, *out = data;
+    if (batch > 1 && !many) return CSZ_ERROR_MEMORY;
+    csz_status status = CSZ_OK;
+    for (uint64_t part = 0, n; part < r->nparts && !status; part += n) {
+        n = r->nparts - part < batch ? r->nparts - part : batch;
+        const uint64_t from[3] = {lo[0] + part * r->stride, lo[1], lo[2]},
+                       to[3] = {hi[0] + (part + n - 1) * r->stride, hi[1], hi[2]};
+        status = read(source, n > 1 ? many : out, from, to);
+        for (uint64_t k = 0; many && n > 1 && k < n && !status; k++)
+            memcpy(out + k * box_nbytes, many + k * r->stride * plane_nbytes, (size_t)box_nbytes);
+        out += n * box_nbytes;
+    }
+    free(many);
+    return status;
+}
+
 csz_status csz_decompress_region(csz_context *context, void *data, size_t data_capacity, const void *archive,
                                  size_t archive_nbytes, const uint64_t *begin_index,
                                  const uint64_t *end_index, const csz_decompress_options *options) {
@@ -189,37 +250,24 @@ csz_status csz_decompress_region(csz_context *context, void *data, size_t data_c
     csz_region r;
     status = csz_region_of(&r, &h.field, begin_index, end_index);
     if (status) return status;
-    const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
+    const size_t size = csz_value_nbytes(h.field.type);
     if (data_capacity / size < r.nelements) return CSZ_ERROR_CAPACITY;
     uint64_t room;
     status = begin(context, &h, &o, &room, archive, archive_nbytes, data, r.nelements * size, options);
     if (status) return status;
     if (context->used == CSZ_BACKEND_CUDA) room = 0; /* parts are picked out on the host */
     box_source source = {context, archive, archive_nbytes - h.metadata_nbytes, &h, &o};
-    return csz_parts_read(data, size, r.lo, r.hi, r.nparts, r.stride, h.has_zstd, room, read_box, &source);
+    return csz_region_read(data, h.field.type, &r, h.has_zstd, room, read_box, &source);
 }
 
 csz_status csz_decompress_level(csz_context *context, void *data, size_t data_capacity, const void *archive,
                                 size_t archive_nbytes, int level, const uint64_t *begin_index,
                                 const uint64_t *end_index, const csz_decompress_options *options) {
-    csz_header h;
-    csz_decompress_options o;
-    if (level == 0 && !begin_index && !end_index)
-        return csz_decompress(context, data, data_capacity, archive, archive_nbytes, options);
-    if (level == 0)
+    if (level == 0 && (begin_index || end_index))
         return csz_decompress_region(context, data, data_capacity, archive, archive_nbytes, begin_index,
                                      end_index, options);
-    csz_status status = read_header(&h, archive, archive_nbytes);
-    uint64_t lo[3], hi[3], nelements, room;
-    if (!status) status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
-    if (status) return status;
-    const size_t size = h.field.type == CSZ_F32 ? 4 : 8;
-    status = begin(context, &h, &o, &room, archive, archive_nbytes, data, nelements * size, options);
-    if (status) return status;
-    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
-    if (h.geometry.nelements == 0) return CSZ_OK;
-    if (!data) return CSZ_ERROR_ARGUMENT;
-    return decompress_box(context, data, archive, archive_nbytes - h.metadata_nbytes, &h, lo, hi, level, &o);
+    return restore_level(context, data, data_capacity, archive, archive_nbytes, level, begin_index, end_index,
+                         options);
 }
 
 csz_status csz_test(csz_context *context, const void *archive, size_t archive_nbytes,

@@ -15,7 +15,7 @@ void csz_info_fill(csz_info *info, const csz_header *h, uint64_t nbytes) {
     info->has_zstd = h->has_zstd;
     info->format_version = CSZ_FORMAT_VERSION;
     info->nelements = h->geometry.nelements;
-    info->nbytes_field = h->geometry.nelements * (h->field.type == CSZ_F32 ? 4u : 8u);
+    info->nbytes_field = csz_field_nbytes(&h->geometry, h->field.type);
     info->nbytes_archive = nbytes;
     info->nframes = h->geometry.nframes;
     info->ntiles = h->geometry.ntiles;

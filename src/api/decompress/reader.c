@@ -8,7 +8,6 @@
 
 #include "api/context.h"
 #include "api/pack.h"
-#include "api/parts.h"
 #include "api/plan.h"
 #include "core/words.h"
 #include "format/metadata.h"
@@ -242,16 +241,6 @@ csz_status csz_reader_fetch(void *stored, size_t capacity, size_t *stored_nbytes
     return fetch(stored, capacity, stored_nbytes, reader, i, begin, end, 0);
 }
 
-static csz_status grow_stored(csz_context *context, size_t nbytes) {
-    if (context->stored_capacity >= nbytes) return CSZ_OK;
-    free(context->stored);
-    context->stored_capacity = 0;
-    context->stored = malloc(nbytes);
-    if (!context->stored) return CSZ_ERROR_MEMORY;
-    context->stored_capacity = nbytes;
-    return CSZ_OK;
-}
-
 /* A reader as a source of boxes. */
 typedef struct box_source {
     csz_context *context;
@@ -269,7 +258,7 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
         if (!csz_frame_touches(&h->geometry, f, lo, hi, b->level)) continue;
         csz_frame_view view;
         size_t nbytes = (size_t)(r->offsets[f + 1] - r->offsets[f]);
-        status = grow_stored(b->context, nbytes);
+        status = csz_room((void **)&b->context->stored, &b->context->stored_capacity, nbytes);
         if (!status) status = fetch(b->context->stored, nbytes, &nbytes, r, f, lo, hi, b->level);
         if (!status) status = csz_frame_open(b->context, &view, b->context->stored, nbytes, h, f);
         if (!status && view.nbytes_stored != nbytes) status = CSZ_ERROR_CORRUPT;
@@ -304,49 +293,57 @@ static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const uint64
     return CSZ_OK;
 }
 
+/*
+ * What reading of the box lo .. hi of a level begins with, once data_capacity was checked: the options within
+ * the memory limit, and *room that it leaves.
+ */
+static csz_status begin(csz_context *context, csz_decompress_options *o, uint64_t *room, const csz_reader *r,
+                        const uint64_t *lo, const uint64_t *hi, int level, uint64_t nelements) {
+    const csz_header *h = &r->plan->header;
+    uint64_t buffers = 0;
+    csz_status status = CSZ_OK;
+    csz_context_begin(context, h->geometry.ntiles);
+    context->used = CSZ_BACKEND_CPU;
+    if (o->memory_limit) status = buffers_of(&buffers, r, lo, hi, level, o->threads);
+    return status ? status
+                  : csz_limit_keep(context, room, o, nelements * csz_value_nbytes(h->field.type), buffers, 1);
+}
+
 csz_status csz_reader_region(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
-                             const uint64_t *begin, const uint64_t *end,
+                             const uint64_t *begin_index, const uint64_t *end_index,
                              const csz_decompress_options *options) {
     csz_decompress_options o;
     csz_region region;
-    if (!context || !data || !reader || !begin || !end) return CSZ_ERROR_ARGUMENT;
+    uint64_t room;
+    if (!context || !data || !reader || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
+    const csz_header *h = &reader->plan->header;
     csz_status status = csz_decompress_options_check(&o, options);
-    if (!status) status = csz_region_of(&region, &reader->plan->header.field, begin, end);
+    if (!status) status = csz_region_of(&region, &h->field, begin_index, end_index);
     if (status) return status;
-    const size_t size = reader->plan->header.field.type == CSZ_F32 ? 4 : 8;
-    if (data_capacity / size < region.nelements) return CSZ_ERROR_CAPACITY;
-    csz_context_begin(context, reader->plan->header.geometry.ntiles);
-    context->used = CSZ_BACKEND_CPU;
-    uint64_t buffers = 0, room;
+    if (data_capacity / csz_value_nbytes(h->field.type) < region.nelements) return CSZ_ERROR_CAPACITY;
     const uint64_t hi[3] = {region.hi[0] + (region.nparts - 1) * region.stride, region.hi[1], region.hi[2]};
-    if (o.memory_limit) status = buffers_of(&buffers, reader, region.lo, hi, 0, o.threads);
-    if (!status) status = csz_limit_keep(context, &room, &o, region.nelements * size, buffers, 1);
+    status = begin(context, &o, &room, reader, region.lo, hi, 0, region.nelements);
     if (status) return status;
     box_source source = {context, reader, 0, o.threads};
-    return csz_parts_read(data, size, region.lo, region.hi, region.nparts, region.stride,
-                          reader->plan->header.has_zstd, room, read_box, &source);
+    return csz_region_read(data, h->field.type, &region, h->has_zstd, room, read_box, &source);
 }
 
 csz_status csz_reader_level(csz_context *context, void *data, size_t data_capacity, const csz_reader *reader,
-                            int level, const uint64_t *begin, const uint64_t *end,
+                            int level, const uint64_t *begin_index, const uint64_t *end_index,
                             const csz_decompress_options *options) {
     csz_decompress_options o;
-    uint64_t lo[3], hi[3], nelements, buffers = 0, room;
+    uint64_t lo[3], hi[3], nelements, room;
     if (!context || !data || !reader) return CSZ_ERROR_ARGUMENT;
     const csz_header *h = &reader->plan->header;
-    uint64_t first[CSZ_MAX_NDIM] = {0, 0, 0, 0};
+    const uint64_t first[CSZ_MAX_NDIM] = {0, 0, 0, 0};
     if (level == 0)
-        return csz_reader_region(context, data, data_capacity, reader, begin ? begin : first,
-                                 end ? end : h->field.dims, options);
+        return csz_reader_region(context, data, data_capacity, reader, begin_index ? begin_index : first,
+                                 end_index ? end_index : h->field.dims, options);
     csz_status status = csz_decompress_options_check(&o, options);
-    if (!status) status = csz_level_box(lo, hi, &nelements, h, level, begin, end);
+    if (!status) status = csz_level_box(lo, hi, &nelements, h, level, begin_index, end_index);
     if (status) return status;
-    const size_t size = h->field.type == CSZ_F32 ? 4 : 8;
-    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
-    csz_context_begin(context, h->geometry.ntiles);
-    context->used = CSZ_BACKEND_CPU;
-    if (o.memory_limit) status = buffers_of(&buffers, reader, lo, hi, level, o.threads);
-    if (!status) status = csz_limit_keep(context, &room, &o, nelements * size, buffers, 1);
+    if (data_capacity / csz_value_nbytes(h->field.type) < nelements) return CSZ_ERROR_CAPACITY;
+    status = begin(context, &o, &room, reader, lo, hi, level, nelements);
     if (status) return status;
     box_source source = {context, reader, level, o.threads};
     return read_box(&source, data, lo, hi);

@@ -325,7 +325,7 @@ csz_status csz_quality_measure(csz_quality *quality, size_t quality_nbytes, csz_
     f->type = field->type;
     f->has_fill = o.has_fill;
     f->fill = o.has_fill ? csz_fill_bits(field->type, o.fill) : 0;
-    const unsigned size = field->type == CSZ_F32 ? 4 : 8;
+    const unsigned size = csz_value_nbytes(field->type);
     const int is_aligned = (uintptr_t)a % size == 0 && (uintptr_t)b % size == 0; /* as kernels need it */
     job.is_on_device = is_a_there && is_b_there && is_aligned;
     void *copy_a = NULL, *copy_b = NULL;

@@ -15,19 +15,11 @@ static void free_worker(csz_worker *worker) {
 
 void csz_cpu_scratch_free(csz_cpu_scratch *s) {
     csz_team_stop(&s->team);
-    for (int i = 0; i < s->nworkers; i++) free_worker(s->workers[i]);
+    csz_cpu_scratch_release(s, 0);
     free(s->workers);
-    free(s->levels);
-    free(s->sizes);
-    free(s->entries);
-    free(s->lattices);
     free(s->decode_tables);
     free(s->code_tables);
     free(s->builtins);
-    free(s->frame_job);
-    free(s->saved);
-    free(s->saved_symbols);
-    free(s->frame);
 }
 
 void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
@@ -39,35 +31,35 @@ void csz_cpu_scratch_release(csz_cpu_scratch *s, int nthreads) {
         s->workers[i]->chunks = NULL;
     }
     free(s->levels);
-    free(s->sizes);
-    free(s->entries);
-    free(s->lattices);
-    free(s->frame_job);
-    free(s->saved);
-    free(s->saved_symbols);
-    free(s->frame);
     s->levels = NULL;
-    s->sizes = NULL;
-    s->entries = NULL;
-    s->lattices = NULL;
+    free(s->frame_job);
     s->frame_job = NULL;
-    s->saved = NULL;
-    s->saved_symbols = NULL;
-    s->frame = NULL;
-    s->sizes_capacity = 0;
-    s->lattices_capacity = 0;
-    s->saved_capacity = s->saved_symbols_capacity = 0;
-    s->frame_capacity = 0;
+    csz_room_free((void **)&s->sizes, &s->sizes_capacity);
+    csz_room_free((void **)&s->entries, &s->entries_capacity);
+    csz_room_free((void **)&s->lattices, &s->lattices_capacity);
+    csz_room_free((void **)&s->saved, &s->saved_capacity);
+    csz_room_free((void **)&s->saved_symbols, &s->saved_symbols_capacity);
+    csz_room_free((void **)&s->frame, &s->frame_capacity);
+}
+
+void csz_room_free(void **room, uint64_t *capacity) {
+    free(*room);
+    *room = NULL;
+    *capacity = 0;
+}
+
+csz_status csz_room(void **room, uint64_t *capacity, uint64_t nbytes) {
+    if (*capacity >= nbytes) return CSZ_OK;
+    csz_room_free(room, capacity);
+    if (nbytes > SIZE_MAX - 64) return CSZ_ERROR_MEMORY;
+    *room = aligned_alloc(64, ((size_t)nbytes + 63) / 64 * 64);
+    if (!*room) return CSZ_ERROR_MEMORY;
+    *capacity = nbytes;
+    return CSZ_OK;
 }
 
 csz_status csz_cpu_scratch_frame(csz_cpu_scratch *s, size_t nbytes) {
-    if (s->frame_capacity >= nbytes) return CSZ_OK;
-    free(s->frame);
-    s->frame_capacity = 0;
-    s->frame = malloc(nbytes);
-    if (!s->frame) return CSZ_ERROR_MEMORY;
-    s->frame_capacity = nbytes;
-    return CSZ_OK;
+    return csz_room((void **)&s->frame, &s->frame_capacity, nbytes);
 }
 
 uint64_t csz_cpu_scratch_nbytes(int nthreads) {
@@ -84,21 +76,11 @@ uint64_t csz_cpu_lattices_nbytes(const csz_header *h, int nthreads) {
 }
 
 csz_status csz_scratch_saved(csz_cpu_scratch *s, uint32_t ntiles, int with_symbols) {
-    if (s->saved_capacity < ntiles) {
-        free(s->saved);
-        s->saved_capacity = 0;
-        s->saved = aligned_alloc(64, ntiles * sizeof *s->saved);
-        if (!s->saved) return CSZ_ERROR_MEMORY;
-        s->saved_capacity = ntiles;
-    }
-    if (with_symbols && s->saved_symbols_capacity < ntiles) {
-        free(s->saved_symbols);
-        s->saved_symbols_capacity = 0;
-        s->saved_symbols = malloc(ntiles * sizeof *s->saved_symbols);
-        if (!s->saved_symbols) return CSZ_ERROR_MEMORY;
-        s->saved_symbols_capacity = ntiles;
-    }
-    return CSZ_OK;
+    csz_status status = csz_room((void **)&s->saved, &s->saved_capacity, ntiles * sizeof *s->saved);
+    if (!status && with_symbols)
+        status = csz_room((void **)&s->saved_symbols, &s->saved_symbols_capacity,
+                          ntiles * sizeof *s->saved_symbols);
+    return status;
 }
 
 csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
@@ -126,8 +108,8 @@ csz_status csz_scratch_workers(csz_cpu_scratch *s, int n, int rank) {
         if (s->workers[i]->rank != rank) csz_tile_work_init(&s->workers[i]->tile, rank);
         s->workers[i]->rank = rank;
         csz_tile_work_reset(&s->workers[i]->tile);
+        memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
     }
-    for (int i = 0; i < n; i++) memset(&s->workers[i]->stages, 0, sizeof s->workers[i]->stages);
     return CSZ_OK;
 }
 
@@ -142,30 +124,17 @@ csz_status csz_scratch_chunks(csz_cpu_scratch *s, int n) {
 
 csz_status csz_scratch_levels(csz_cpu_scratch *s, int n, uint64_t lattices_nbytes) {
     if (!s->levels) s->levels = malloc(sizeof *s->levels);
-    if (!s->levels || lattices_nbytes > SIZE_MAX - 64) return CSZ_ERROR_MEMORY;
+    if (!s->levels) return CSZ_ERROR_MEMORY;
     for (int i = 0; i < n; i++) {
         if (!s->workers[i]->pyramid) s->workers[i]->pyramid = csz_pyramid_work_new();
         if (!s->workers[i]->pyramid) return CSZ_ERROR_MEMORY;
     }
-    if (s->lattices_capacity >= lattices_nbytes) return CSZ_OK;
-    free(s->lattices);
-    s->lattices_capacity = 0;
-    s->lattices = aligned_alloc(64, ((size_t)lattices_nbytes + 63) / 64 * 64);
-    if (!s->lattices) return CSZ_ERROR_MEMORY;
-    s->lattices_capacity = lattices_nbytes;
-    return CSZ_OK;
+    return csz_room((void **)&s->lattices, &s->lattices_capacity, lattices_nbytes);
 }
 
 csz_status csz_scratch_index(csz_cpu_scratch *s, uint32_t ntiles, uint32_t ngroups) {
-    if (s->sizes_capacity >= ntiles) return CSZ_OK;
-    free(s->sizes);
-    free(s->entries);
-    s->sizes_capacity = 0;
-    s->sizes = malloc(ntiles * sizeof *s->sizes);
-    s->entries = malloc(12 * (size_t)ngroups);
-    if (!s->sizes || !s->entries) return CSZ_ERROR_MEMORY;
-    s->sizes_capacity = ntiles;
-    return CSZ_OK;
+    csz_status status = csz_room((void **)&s->sizes, &s->sizes_capacity, ntiles * sizeof *s->sizes);
+    return status ? status : csz_room((void **)&s->entries, &s->entries_capacity, 12 * (uint64_t)ngroups);
 }
 
 static int threads_for(uint32_t ntiles, uint32_t each, int nthreads) {

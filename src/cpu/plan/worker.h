@@ -43,9 +43,6 @@ csz_status csz_scratch_index(csz_cpu_scratch *s, uint32_t ntiles, uint32_t ngrou
 int csz_threads_for(uint32_t ntiles, int nthreads);
 int csz_threads_for_phase(uint32_t ntiles, int nthreads);
 
-/* Seconds of a clock that never goes back. */
-double csz_now(void);
-
 /* Adds the time since *mark to *stage and moves the mark, when profiling. */
 static inline void csz_lap(int profile, double *mark, double *stage) {
     if (!profile) return;

@@ -168,7 +168,7 @@ csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, c
     csz_cuda_decompress_plan plan = csz_backend_decompress_plan(h);
     plan.level = level;
     plan.archive_nbytes = archive_nbytes;
-    size_t n = h->field.type == CSZ_F32 ? 4 : 8;
+    size_t n = csz_value_nbytes(h->field.type);
     for (int i = 0; i < 3; i++) {
         plan.begin[i] = lo[i];
         plan.end[i] = hi[i];

@@ -134,7 +134,7 @@ static csz_status frame_launch(csz_cuda_backend *b, csz_frame_slot *s, const voi
     const csz_cuda_runtime *cuda = csz_cuda_runtime_now();
     const frame_part part = frame_part_of(&h->geometry, frame);
     const csz_host_box box =
-        csz_host_box_of(data, h->geometry.n, part.origin, part.geometry.n, h->field.type == CSZ_F32 ? 4 : 8);
+        csz_host_box_of(data, h->geometry.n, part.origin, part.geometry.n, csz_value_nbytes(h->field.type));
     csz_status status = csz_transfer_up(&b->up, s->field.p, &box, s->stream);
     if (status) return status;
     plan.geometry = part.geometry;
@@ -236,7 +236,7 @@ static csz_status values_launch(csz_cuda_backend *b, csz_frame_slot *s, const cs
 csz_status csz_frames_decompress(csz_cuda_backend *b, void *data, const void *archive, const csz_header *h,
                                  const uint64_t *lo, const uint64_t *hi, int level) {
     const csz_geometry *g = &h->geometry;
-    const size_t size = h->field.type == CSZ_F32 ? 4 : 8;
+    const size_t size = csz_value_nbytes(h->field.type);
     const uint64_t n[3] = {hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2]};
     const uint8_t *bytes = archive;
     csz_cuda_decompress_plan plan = csz_backend_decompress_plan(h);

@@ -58,10 +58,6 @@ csz_status csz_backend_room(const csz_cuda_backend *b, size_t *nbytes) {
     return status;
 }
 
-uint64_t csz_field_nbytes(const csz_geometry *g, csz_type type) {
-    return g->nelements * (type == CSZ_F32 ? 4u : 8u);
-}
-
 /* ---- plans ---- */
 
 csz_cuda_plan csz_backend_plan(csz_header *h) {

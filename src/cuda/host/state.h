@@ -48,9 +48,6 @@ csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *header);
 /* Device memory that may be taken now, what the backend already holds included. */
 csz_status csz_backend_room(const csz_cuda_backend *b, size_t *nbytes);
 
-/* Bytes of the field and of the largest archive it can give. */
-uint64_t csz_field_nbytes(const csz_geometry *geometry, csz_type type);
-
 /*
  * frames.c: fields and archives on the host, frame by frame through the device.  The header's bound is
  * resolved.

@@ -35,8 +35,8 @@ csz_status csz_cuda_field_range(const csz_device_field *field, int *any, double 
 csz_status csz_cuda_field_gather(void *values, const csz_device_field *field, const uint64_t *numbers,
                                  uint32_t ntiles, uint32_t nspans, uint32_t span_n) {
     const csz_cuda_runtime *cuda = csz_cuda_runtime_now();
-    const size_t values_nbytes = ((size_t)ntiles * CSZ_TILE_N + (size_t)nspans * span_n) *
-                                 (field->type == CSZ_F32 ? 4 : 8),
+    const size_t values_nbytes =
+                     ((size_t)ntiles * CSZ_TILE_N + (size_t)nspans * span_n) * csz_value_nbytes(field->type),
                  numbers_nbytes = ((size_t)ntiles + nspans) * sizeof *numbers;
     void *d_memory = NULL;
     csz_status status = cuda->allocate(&d_memory, numbers_nbytes + values_nbytes);

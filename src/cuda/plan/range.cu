@@ -129,7 +129,7 @@ static __global__ void place_kernel(const __grid_constant__ place_job job) {
 static csz_place place_of(const csz_cuda_compress_item *item, const void *first, csz_type type) {
     csz_place p;
     p.data = item->d_data;
-    p.shift = (uint64_t)(((intptr_t)item->d_data - (intptr_t)first) / (type == CSZ_F32 ? 4 : 8));
+    p.shift = (uint64_t)(((intptr_t)item->d_data - (intptr_t)first) / csz_value_nbytes(type));
     p.out = (uint64_t)(uintptr_t)item->d_out / 4;
     p.end = p.out + item->capacity / 4;
     p.nbytes = item->nbytes;

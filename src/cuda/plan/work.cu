@@ -108,7 +108,7 @@ size_t csz_cuda_work_lay_out(csz_work *w, void *base, const csz_cuda_plan *plan)
         p->levels_n = (uint32_t *)take(nframes * sizeof *p->levels_n);
         p->slot_words = (uint32_t *)take(nframes * sizeof *p->slot_words);
         p->slots = (uint32_t *)take(nframes * p->slot_nwords * sizeof *p->slots);
-        p->lattices = take(nfields * p->lattices_n * (plan->type == CSZ_F32 ? 4 : 8));
+        p->lattices = take(nfields * p->lattices_n * csz_value_nbytes(plan->type));
     }
     return at;
 }
