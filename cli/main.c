@@ -87,8 +87,7 @@ static const command_row commands[] = {
      "Codes, entropy, Huffman length, runs, smoothness, and the ratio of every workflow and predictor\n"
      "at each bound, from sampled tiles, with standard errors (--exact counts all).  Of 1.5 million values\n"
      "and more that takes up to half of the time of compressing with -p auto; with -p lorenzo, of that\n"
-     "alone, a quarter.  Without -e the bounds "
-     "are 1e-2,\n"
+     "alone, a quarter.  Without -e the bounds are 1e-2,\n"
      "1e-3 and 1e-4 of the value range.  The histogram of codes and the madograms' values are in\n"
      "--json alone; those of a sample come from few pairs, so use --exact for pictures.",
      "  csz analyze velocity.f32 -t f32 -d 512x512x512\n"

@@ -161,8 +161,8 @@ static void print_codes(const csz_analysis *a) {
     printf("  Huffman        %.4g bits a code; bounds %.4g (H + R-, R- %.4g) and %.4g (H + R+, R+ %.4g)\n",
            a->huffman_bits, s->bits_lower, s->r_lower, s->bits_upper, s->r_upper);
     printf("  runs           rle %.4g, rle+vle %.4g bits a value, modelled\n", a->rle_bits, a->rle_vle_bits);
-    printf("  smoothness     codes %.4f (roughness %.4f; %llu pairs, %llu at a distance), "
-           "prequantized data %.4f (%llu pairs, %llu)\n",
+    printf("  smoothness     codes %.4f (roughness %.4f; %llu pairs, %llu at a distance), prequantized data "
+           "%.4f (%llu pairs, %llu)\n",
            a->codes.smoothness, a->codes.roughness, pairs_of(&a->codes),
            pairs_of(&a->codes) / CSZ_ANALYSIS_NDISTANCES, a->quanta.smoothness, pairs_of(&a->quanta),
            pairs_of(&a->quanta) / CSZ_ANALYSIS_NDISTANCES);

@@ -73,8 +73,8 @@ static int by_total(const void *a, const void *b) {
 
 static csz_status measure(timing *result, bench *b, csz_status (*once)(bench *), int repeat) {
     csz_status status = CSZ_OK;
-    double *seconds = calloc((size_t)repeat, sizeof *seconds);
-    csz_stages *stages = calloc((size_t)repeat, sizeof *stages);
+    CLI_FREED double *seconds = calloc((size_t)repeat, sizeof *seconds);
+    CLI_FREED csz_stages *stages = calloc((size_t)repeat, sizeof *stages);
     if (!seconds || !stages) status = CSZ_ERROR_MEMORY;
     for (int i = 0; i < repeat && status == CSZ_OK; i++) {
         double begin = cli_seconds_now();
@@ -95,8 +95,6 @@ static csz_status measure(timing *result, bench *b, csz_status (*once)(bench *),
         result->best_seconds = seconds[0];
         result->stages = stages[repeat / 2];
     }
-    free(seconds);
-    free(stages);
     return status;
 }
 

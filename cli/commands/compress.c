@@ -329,8 +329,8 @@ static int fail_target(const compression *c) {
                         name, wanted, size, ratio);
     if (t->most < t->least)
         return cli_fail(
-            "%s cannot be brought to %s: no bound that the type resolves is as small as its range, and "
-            "an exact archive has %s, ratio %.2f; ask for a larger size or a smaller ratio",
+            "%s cannot be brought to %s: no bound that the type resolves is as small as its range, and an "
+            "exact archive has %s, ratio %.2f; ask for a larger size or a smaller ratio",
             name, wanted, size, ratio);
     if (t->bound == 0)
         snprintf(with, sizeof with, "its smallest archive is the exact one and");
@@ -341,13 +341,12 @@ static int fail_target(const compression *c) {
     else
         snprintf(with, sizeof with, "even with a bound as large as its range, from %.6g to %.6g, its archive",
                  t->min, t->max);
-    return cli_fail("%s cannot be brought to %s: %s has %s, ratio %.2f; ask for a larger size or a smaller "
-                    "ratio%s",
-                    name, wanted, with, size, ratio,
-                    !c->arguments->options.unsigned_zeros &&
-                            cli_zeros_matter(&c->zeros, t->nelements, t->nbytes)
-                        ? ", or give --unsigned-zeros if signs of zeros do not matter"
-                        : "");
+    return cli_fail(
+        "%s cannot be brought to %s: %s has %s, ratio %.2f; ask for a larger size or a smaller ratio%s", name,
+        wanted, with, size, ratio,
+        !c->arguments->options.unsigned_zeros && cli_zeros_matter(&c->zeros, t->nelements, t->nbytes)
+            ? ", or give --unsigned-zeros if signs of zeros do not matter"
+            : "");
 }
 
 /*
@@ -394,8 +393,7 @@ static void note_target(const compression *c, const csz_info *info) {
     if (!c->source.nbytes) return;
     if (width > 0 && t->bound >= 0.1 * width)
         cli_note("note: such an archive of %s takes a bound of %.4g, %.0f%% of its range: most detail is "
-                 "lost; ask for "
-                 "less%s",
+                 "lost; ask for less%s",
                  name, t->bound, 100 * t->bound / width,
                  c->arguments->options.predictor == CSZ_PREDICTOR_LORENZO && c->source.ndim > 1
                      ? ", or try -p auto"
@@ -531,7 +529,7 @@ static int compress_to(compression *c, const cli_output *output) {
 int cli_run_compress(const cli_arguments *arguments) {
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
-    char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
+    CLI_FREED char *default_path = arguments->output_path ? NULL : default_output_path(arguments->paths[0]);
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     if (!output.path) return cli_fail_memory("a path", strlen(arguments->paths[0]));
     cli_arguments own = *arguments;
@@ -542,6 +540,5 @@ int cli_run_compress(const cli_arguments *arguments) {
         c.targeted = &own;
     }
     status = compress_to(&c, &output);
-    free(default_path);
     return status;
 }

@@ -103,10 +103,10 @@ static int select_region(selection *selected, const csz_field *field, const cli_
         uint64_t begin = region->has_begin[i] ? region->begin[i] : 0;
         uint64_t end = region->has_end[i] ? region->end[i] : field->dims[i];
         if (begin >= end || end > field->dims[i])
-            return cli_fail(
-                "range %llu:%llu of the region is empty or outside dim %d of the field in %s, which is %s; "
-                "give 0 <= begin < end <= extent",
-                (unsigned long long)begin, (unsigned long long)end, i, name, cli_dims_text(dims, field));
+            return cli_fail("range %llu:%llu of the region is empty or outside dim %d of the field in %s, "
+                            "which is %s; give 0 <= begin < end <= extent",
+                            (unsigned long long)begin, (unsigned long long)end, i, name,
+                            cli_dims_text(dims, field));
         selected->begin[i] = begin;
         selected->end[i] = end;
         selected->field.dims[i] = end - begin;
@@ -271,7 +271,7 @@ static int write_job(void *user, uint64_t i, const void *out, size_t out_nbytes)
 /* What was put in order in a temporary file goes to the pipe. */
 static int copy_spool(decompression *d) {
     enum { BLOCK_NBYTES = 1 << 20 };
-    unsigned char *block = cli_allocate("a buffer", BLOCK_NBYTES);
+    CLI_FREED unsigned char *block = cli_allocate("a buffer", BLOCK_NBYTES);
     int status = block ? CLI_DONE : CLI_FAILED;
     for (uint64_t at = d->data_offset, end = at + d->selected.nbytes; status == CLI_DONE && at < end;) {
         ssize_t n =
@@ -280,7 +280,6 @@ static int copy_spool(decompression *d) {
         if (n > 0) status = cli_sink_append(&d->sink, block, (size_t)n);
         if (n > 0) at += (uint64_t)n;
     }
-    free(block);
     return status;
 }
 
@@ -345,7 +344,7 @@ static int write_preview(decompression *d, const cli_output *output) {
                         output->path);
     const csz_decompress_options options = cli_arguments_decoding(d->arguments);
     int status = cli_workers_create(&d->workers, &options, &demand);
-    unsigned char *values = NULL;
+    CLI_FREED unsigned char *values = NULL;
     if (status == CLI_DONE) {
         values = cli_allocate("a preview", (size_t)d->selected.nbytes);
         if (!values) status = CLI_FAILED;
@@ -366,7 +365,6 @@ static int write_preview(decompression *d, const cli_output *output) {
     if (CLI_HOST_IS_BIG_ENDIAN && values)
         cli_swap_values(values, (size_t)d->selected.nbytes, cli_type_nbytes(d->selected.field.type));
     if (status == CLI_DONE) status = cli_sink_append(&d->sink, values, (size_t)d->selected.nbytes);
-    free(values);
     return status == CLI_DONE ? cli_sink_commit(&d->sink) : status;
 }
 
@@ -380,8 +378,8 @@ static int select_level(selection *selected, const csz_info *info, int level, co
             : ndims < 2          ? "%s has no previews, which need two dims or more; leave --level out"
             : info->has_pyramids ? "%s has no previews, as one tile holds the field; leave --level out"
             : info->bound_mode == CSZ_BOUND_EXACT
-                ? "%s has no previews, as it keeps every bit; compress within a bound and with "
-                  "-p pyramid for them"
+                ? "%s has no previews, as it keeps every bit; compress within a bound and with -p pyramid "
+                  "for them"
                 : "%s has no previews, as Lorenzo predicted it; compress with -p pyramid for them",
             name);
     if (csz_level_field(&selected->field, info, level) != CSZ_OK)
@@ -475,12 +473,11 @@ static int decompress_to(decompression *d, const cli_output *output) {
 int cli_run_decompress(const cli_arguments *arguments) {
     int status = cli_arguments_check_available(arguments);
     if (status != CLI_DONE) return status;
-    char *default_path = NULL;
+    CLI_FREED char *default_path = NULL;
     if (!arguments->output_path) status = find_output_path(&default_path, arguments);
     if (status != CLI_DONE) return status;
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     decompression d = {.arguments = arguments, .spool = -1};
     status = decompress_to(&d, &output);
-    free(default_path);
     return status;
 }

@@ -20,35 +20,26 @@
 enum { LIST_NBYTES = 12 * CSZ_HDF5_MOST_VALUES + 1 };
 
 void cli_hdf5_print_help(void) {
-    printf(
-        "usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [--var "
-        "T=0.01abs,q=1e-4rel] "
-        "[--skip "
-        "NAME]\n"
-        "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|NAME=V,...] [--unsigned-zeros] "
-        "[--dry-run] "
-        "[--json] "
-        "[-f] "
-        "[-q]\n"
-        "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto] "
-        "[-w auto|huffman|rle|rle+vle]\n"
-        "                       [--fill V|auto|none] [--unsigned-zeros] [--of FIELD [-t f32|f64 -d DIMS]] "
-        "[--optional] "
-        "[--json]\n"
-        "       csz hdf5 decode WORDS [--json]\n\n"
-        "repack writes a whole HDF5 or netCDF-4 file anew, its variables of floats compressed by the filter. "
-        " "
-        "Relative\n"
-        "bounds hold over each variable; coordinates, their bounds, integers and text stay as they are.  "
-        "Each "
-        "variable is\n"
-        "read again and compared before the file appears.\n"
-        "cdvals prints the settings of the HDF5 filter %d as h5repack, nccopy, CDL, h5py and netCDF4 want "
-        "them.\n"
-        "A relative bound and a PSNR hold chunk by chunk; with --of they are made to hold for that whole "
-        "field.\n"
-        "decode says what the words mean that one of these programs shows.\n\noptions:\n",
-        CSZ_HDF5_FILTER_ID);
+    printf("usage: csz hdf5 repack IN.nc OUT.nc -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [--var "
+           "T=0.01abs,q=1e-4rel] [--skip NAME]\n"
+           "                       [-p lorenzo|pyramid|auto] [-w ...] [--fill V|NAME=V,...] "
+           "[--unsigned-zeros] [--dry-run] [--json] [-f] [-q]\n"
+           "       csz hdf5 cdvals -e 1e-3 [-m abs|rel|psnr|pwr|exact] [--floor A] [-p lorenzo|pyramid|auto] "
+           "[-w auto|huffman|rle|rle+vle]\n"
+           "                       [--fill V|auto|none] [--unsigned-zeros] [--of FIELD [-t f32|f64 -d DIMS]] "
+           "[--optional] [--json]\n"
+           "       csz hdf5 decode WORDS [--json]\n\n"
+           "repack writes a whole HDF5 or netCDF-4 file anew, its variables of floats compressed by the "
+           "filter.  Relative\n"
+           "bounds hold over each variable; coordinates, their bounds, integers and text stay as they are.  "
+           "Each variable is\n"
+           "read again and compared before the file appears.\n"
+           "cdvals prints the settings of the HDF5 filter %d as h5repack, nccopy, CDL, h5py and netCDF4 want "
+           "them.\n"
+           "A relative bound and a PSNR hold chunk by chunk; with --of they are made to hold for that whole "
+           "field.\n"
+           "decode says what the words mean that one of these programs shows.\n\noptions:\n",
+           CSZ_HDF5_FILTER_ID);
     cli_arguments_print_options(stdout, CLI_HDF5);
     printf("\noptions of repack besides, or otherwise:\n");
     cli_arguments_print_only(stdout, CLI_REPACK, CLI_HDF5);
@@ -198,13 +189,11 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
     printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
     printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
     printf("             give one -F for each variable to compress: -F \"*,%d,...\" makes coordinates "
-           "(latitude, "
-           "time) lossy too\n",
+           "(latitude, time) lossy too\n",
            id);
     if (cli_is_ranged(settings->bound_mode) && settings->fill == CSZ_HDF5_FILL_DATASET)
         printf("             nccopy creates variables without their fill value: where VAR has one, add "
-               "--fill V or "
-               "--of IN.nc:VAR, or it counts for the range\n");
+               "--fill V or --of IN.nc:VAR, or it counts for the range\n");
     printf("CDL          VAR:_Filter = \"%d,%s\" ;\n", id, list);
     printf("h5py         file.create_dataset(\"VAR\", data=data, chunks=True, compression=%d, "
            "compression_opts=(%s%s))\n",
@@ -212,8 +201,7 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
     printf("netCDF4      netCDF4.Dataset.fromcdl(\"FILE.cdl\", ncfilename=\"OUT.nc\", mode=\"a\")  # with "
            "the CDL line above\n");
     printf("xarray       data.to_netcdf(\"OUT.nc\", engine=\"h5netcdf\", encoding={\"VAR\": "
-           "{\"compression\": %d, "
-           "\"compression_opts\": (%s%s)}})\n",
+           "{\"compression\": %d, \"compression_opts\": (%s%s)}})\n",
            id, spaced, n == 1 ? "," : "");
 }
 
@@ -298,13 +286,12 @@ static int run_decode(cli_arguments *arguments) {
     csz_hdf5_chunk chunk;
     unsigned words[64];
     if (arguments->surplus_path)
-        return cli_fail_usage(
-            "hdf5 decode takes one list, and '%s' is one argument too many; put the words in "
-            "quotes, or join them by commas",
-            arguments->surplus_path);
+        return cli_fail_usage("hdf5 decode takes one list, and '%s' is one argument too many; put the words "
+                              "in quotes, or join them by commas",
+                              arguments->surplus_path);
     if (arguments->npaths == 0)
-        return cli_fail_usage("hdf5 decode needs the words; give them, such as csz hdf5 decode "
-                              "0,3539053052,1062232653");
+        return cli_fail_usage(
+            "hdf5 decode needs the words; give them, such as csz hdf5 decode 0,3539053052,1062232653");
     int n = parse_words(words, (int)(sizeof words / sizeof words[0]), arguments->paths[0]);
     if (n < 0)
         return cli_fail_usage("'%s' is no list of 32-bit words; give numbers joined by commas, as ncdump "

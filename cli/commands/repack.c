@@ -60,10 +60,9 @@ static int parse_var(cli_repack *r, const char *word) {
         free(rule.name);
         break;
     }
-    return cli_fail_usage(
-        "'%s' is no variable with a bound; give NAME=NUMBER and abs, rel, psnr or pwr, or NAME=exact, such "
-        "as --var T=0.01abs,q=1e-4rel,p=exact",
-        word);
+    return cli_fail_usage("'%s' is no variable with a bound; give NAME=NUMBER and abs, rel, psnr or pwr, or "
+                          "NAME=exact, such as --var T=0.01abs,q=1e-4rel,p=exact",
+                          word);
 }
 
 static int parse_skip(cli_repack *r, const char *word) {
@@ -80,22 +79,20 @@ static int parse_fill(cli_repack *r, const char *word) {
     else if (equals > word && strcmp(equals + 1, "none") == 0)
         rule.fill_choice = CLI_FILL_NONE;
     else if (!(equals > word) || !cli_parse_double(&rule.fill, equals + 1))
-        return cli_fail_usage(
-            "'%s' is no variable with a fill value; give NAME=V with a number, nan, none or auto, such as "
-            "--fill T=-999,q=none",
-            word);
+        return cli_fail_usage("'%s' is no variable with a fill value; give NAME=V with a number, nan, none "
+                              "or auto, such as --fill T=-999,q=none",
+                              word);
     rule.name = strndup(word, (size_t)(equals - word));
     return add_rule(r, &rule);
 }
 
-static int parse_lists(cli_repack *r, const char *const *lists, int n,
-                       int (*parse)(cli_repack *, const char *)) {
+static int parse_lists(cli_repack *r, const cli_word_list *list, int (*parse)(cli_repack *, const char *)) {
     int status = CLI_DONE;
-    for (int i = 0; i < n && status == CLI_DONE; i++) {
-        char *copy = strdup(lists[i]), *rest = copy;
-        if (!copy) return cli_fail_memory("a list of variables", strlen(lists[i]));
+    for (int i = 0; i < list->n && status == CLI_DONE; i++) {
+        CLI_FREED char *copy = strdup(list->words[i]);
+        char *rest = copy;
+        if (!copy) return cli_fail_memory("a list of variables", strlen(list->words[i]));
         for (char *word; status == CLI_DONE && (word = strtok_r(rest, ",", &rest));) status = parse(r, word);
-        free(copy);
     }
     return status;
 }
@@ -230,13 +227,12 @@ int cli_run_repack(const cli_arguments *arguments) {
     int status = CLI_DONE;
     if (cli_path_is_stdio(r.input_path) || (r.output_path && cli_path_is_stdio(r.output_path)))
         return cli_fail_usage("HDF5 files are read and written in place, not as streams; give paths");
-    if (!arguments->has_bound && arguments->nvars == 0)
+    if (!arguments->has_bound && arguments->vars.n == 0)
         return cli_fail_usage(
-            "the bound is missing; give one for all variables, such as -m rel -e 1e-3, or --var "
-            "T=0.01abs");
-    status = parse_lists(&r, arguments->vars, arguments->nvars, parse_var);
-    if (status == CLI_DONE) status = parse_lists(&r, arguments->skips, arguments->nskips, parse_skip);
-    if (status == CLI_DONE) status = parse_lists(&r, arguments->fills, arguments->nfills, parse_fill);
+            "the bound is missing; give one for all variables, such as -m rel -e 1e-3, or --var T=0.01abs");
+    status = parse_lists(&r, &arguments->vars, parse_var);
+    if (status == CLI_DONE) status = parse_lists(&r, &arguments->skips, parse_skip);
+    if (status == CLI_DONE) status = parse_lists(&r, &arguments->fills, parse_fill);
     if (status == CLI_DONE) status = cli_h5_repack(&r);
     if (status == CLI_DONE && arguments->json)
         print_json(&r);

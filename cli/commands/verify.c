@@ -162,16 +162,14 @@ int cli_run_verify(const cli_arguments *arguments) {
             snprintf(special, sizeof special, " (%llu of them special values that differ in bits)",
                      (unsigned long long)metrics.special_violations);
         if (metrics.violations)
-            status = cli_fail(
-                "%llu of %llu elements of %s break the bound of %s%s; use another archive, or check that the "
-                "original is the right one",
-                (unsigned long long)metrics.violations, (unsigned long long)metrics.n, v.original.stream.name,
-                v.archive.stream.name, special);
+            status = cli_fail("%llu of %llu elements of %s break the bound of %s%s; use another archive, or "
+                              "check that the original is the right one",
+                              (unsigned long long)metrics.violations, (unsigned long long)metrics.n,
+                              v.original.stream.name, v.archive.stream.name, special);
         else if (v.miss[0])
-            status = cli_fail(
-                "%s comes back from %s with %s; use another archive, or check that the original is the right "
-                "one",
-                v.original.stream.name, v.archive.stream.name, v.miss);
+            status = cli_fail("%s comes back from %s with %s; use another archive, or check that the "
+                              "original is the right one",
+                              v.original.stream.name, v.archive.stream.name, v.miss);
     }
     cli_workers_destroy(&v.workers);
     cli_source_close(&v.original);

@@ -30,10 +30,9 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
                      "them one, to have them back exactly",
                      name, what, fill);
         else
-            cli_note(
-                "note: %s %s; give --fill %s%s%s if it marks missing values, to have it back exactly, or "
-                "--fill %s%snone if it is data",
-                name, what, of, is, value, of, is);
+            cli_note("note: %s %s; give --fill %s%s%s if it marks missing values, to have it back exactly, "
+                     "or --fill %s%snone if it is data",
+                     name, what, of, is, value, of, is);
         return CLI_DONE;
     }
     if (suspect->found == 1 && suspect->value == 0) { /* as often data as not */
@@ -47,18 +46,16 @@ int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *argumen
                               "missing values one, or give -m abs",
                               name, what, fill);
     if (options->has_fill)
-        return cli_fail_usage(
-            "%s %s, and the fill value %s nowhere: the bound would refer to %s; give --fill "
-            "%s%s%s if it marks missing values, or --fill %s%snone if it is data",
-            name, what, fill, value, of, is, value, of, is);
+        return cli_fail_usage("%s %s, and the fill value %s nowhere: the bound would refer to %s; give "
+                              "--fill %s%s%s if it marks missing values, or --fill %s%snone if it is data",
+                              name, what, fill, value, of, is, value, of, is);
     if (suspect->found > 1)
         return cli_fail_usage("%s %s, and the bound would refer to them; if they mark missing values, make "
                               "them one and give that with --fill, or give --fill %s%snone if they are data",
                               name, what, of, is);
-    return cli_fail_usage(
-        "%s %s, and the bound would refer to it; give --fill %s%s%s if it marks missing values, "
-        "or --fill %s%snone if it is data",
-        name, what, of, is, value, of, is);
+    return cli_fail_usage("%s %s, and the bound would refer to it; give --fill %s%s%s if it marks missing "
+                          "values, or --fill %s%snone if it is data",
+                          name, what, of, is, value, of, is);
 }
 
 int cli_fill_note_outlier(const csz_fill_outlier *outlier, const cli_arguments *arguments, csz_type type,

@@ -6,6 +6,7 @@
 #include "common/inputs.h"
 
 #include "files/h5file.h"
+#include "process/allocate.h"
 #include "terminal/message.h"
 
 #include <dirent.h>
@@ -46,6 +47,15 @@ static char *with_suffix(const char *path) {
     return name;
 }
 
+/*
+ * A file's name, which is freed, in another folder; of a tree what stands behind its folder stays.  NULL if
+ * memory ran out.
+ */
+static char *move_to(const char *folder, char *owned, const char *path, const char *below) {
+    CLI_FREED char *name = owned;
+    return name ? join(folder, name + (below ? below - path : base_name(name) - name)) : NULL;
+}
+
 /* The output's name: the input's, in the folder of outputs where there is one; below it as the tree has it.
  */
 static int name_output(char **output, const listing *l, const char *path, const char *below) {
@@ -65,13 +75,7 @@ static int name_output(char **output, const listing *l, const char *path, const 
         name[n - 4] = '\0';
         name = cli_path_of_part(name, l->arguments->level, l->arguments->region.nranges > 0);
     }
-    if (name && folder) { /* of a tree what stands behind its folder stays */
-        char *placed =
-            join(folder, name + (below ? (size_t)(below - path) : (size_t)(base_name(name) - name)));
-        free(name);
-        name = placed;
-    }
-    *output = name;
+    *output = name = folder ? move_to(folder, name, path, below) : name;
     return name ? CLI_DONE : cli_fail_memory("a path", strlen(path));
 }
 
@@ -83,10 +87,8 @@ static uint64_t field_nbytes(const char *path, cli_command command) {
     if (cli_path_is_stdio(path)) return 0;
     if (stat(path, &status) != 0) { /* a dataset: its file */
         const char *colon = strchr(path, ':');
-        char *file = colon ? strndup(path, (size_t)(colon - path)) : NULL;
-        const int found = file && stat(file, &status) == 0;
-        free(file);
-        if (!found) return 0;
+        CLI_FREED char *file = colon ? strndup(path, (size_t)(colon - path)) : NULL;
+        if (!file || stat(file, &status) != 0) return 0;
     }
     if (!S_ISREG(status.st_mode)) return 0;
     if (command == CLI_COMPRESS) return (uint64_t)status.st_size;
@@ -129,10 +131,7 @@ static int add(listing *l, char *path, char *archive, const char *below) {
 static char *archive_of(const listing *l, const char *path, const char *below) {
     const char *folder = l->arguments->archives_dir;
     char *name = cli_h5_is_path(path) ? cli_h5_archive_name(path) : with_suffix(path);
-    if (!name || !folder) return name;
-    char *placed = join(folder, name + (below ? (size_t)(below - path) : (size_t)(base_name(name) - name)));
-    free(name);
-    return placed;
+    return folder ? move_to(folder, name, path, below) : name;
 }
 
 /* ---- folders ---- */
@@ -221,10 +220,9 @@ static int is_its_archive(const listing *l, int i) {
         cli_path_is_archive(paths[i + 1]))
         return 1;
     if (n != 2) return 0;
-    char *beside =
+    CLI_FREED char *beside =
         archive_of(l, paths[1], NULL); /* of two files the second may be an archive that is damaged */
     const int is_original = beside && access(beside, F_OK) == 0;
-    free(beside);
     return !is_original;
 }
 
@@ -267,7 +265,8 @@ static int add_path(listing *l, int *i) {
 static char *place_of(const char *path) {
     enum { NUMBERS_NBYTES = 48 };
     const size_t nfolder = (size_t)(base_name(path) - path);
-    char *folder = nfolder ? strndup(path, nfolder) : strdup("."), *place = NULL;
+    CLI_FREED char *folder = nfolder ? strndup(path, nfolder) : strdup(".");
+    char *place = NULL;
     struct stat status;
     if (folder && stat(folder, &status) != 0) {
         place = strdup(path);
@@ -275,7 +274,6 @@ static char *place_of(const char *path) {
         snprintf(place, strlen(path) + NUMBERS_NBYTES, "%llu:%llu/%s", (unsigned long long)status.st_dev,
                  (unsigned long long)status.st_ino, base_name(path));
     }
-    free(folder);
     return place;
 }
 
@@ -308,8 +306,9 @@ static int fail_same_output(const placed_item *a, const placed_item *b) {
 /* Two files with one output, or an output that is another one's input. */
 static int check_outputs(const cli_inputs *inputs) {
     if (inputs->n < 2) return CLI_DONE;
-    placed_item *placed = calloc((size_t)inputs->n, sizeof *placed), wanted = {NULL};
-    placed_item **sorted = malloc((size_t)inputs->n * sizeof *sorted);
+    CLI_FREED placed_item *placed = calloc((size_t)inputs->n, sizeof *placed);
+    placed_item wanted = {NULL};
+    CLI_FREED placed_item **sorted = malloc((size_t)inputs->n * sizeof *sorted);
     uint64_t n = 0;
     int status = sorted && placed ? CLI_DONE : cli_fail_memory("a list of files", inputs->n * sizeof *placed);
     for (uint64_t i = 0; status == CLI_DONE && i < inputs->n; i++) {
@@ -338,8 +337,6 @@ static int check_outputs(const cli_inputs *inputs) {
         free(placed[i].input);
         free(placed[i].output);
     }
-    free(placed);
-    free(sorted);
     return status;
 }
 

@@ -23,16 +23,15 @@ int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const ch
                    int is_sample) {
     if (mode == CSZ_BOUND_PWR || !(width > 0) || !(bound_abs >= 0.5 * width)) return 0;
     if (mode == CSZ_BOUND_ABS)
-        cli_note("note: the bound, %.9g, exceeds %swhat %s of %s span, about %.4g: %s may come back "
-                 "as one; give a smaller -e, or -m rel for a share of the range",
+        cli_note("note: the bound, %.9g, exceeds %swhat %s of %s span, about %.4g: %s may come back as one; "
+                 "give a smaller -e, or -m rel for a share of the range",
                  bound, bound_abs >= width ? "" : "half of ", is_sample ? "sampled values" : "the values",
                  name, width, is_sample ? "most" : "all");
     else
-        cli_note(
-            "note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back as "
-            "one; give a %s -e",
-            cli_mode_names[mode], bound, bound_abs, name, width,
-            mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
+        cli_note("note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back "
+                 "as one; give a %s -e",
+                 cli_mode_names[mode], bound, bound_abs, name, width,
+                 mode == CSZ_BOUND_PSNR ? "larger" : "smaller");
     return 1;
 }
 
@@ -54,10 +53,9 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
         cli_note("note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: %s is kept bit for bit",
                  asked->bound, cli_type_names[info->field.type], name);
     else if (asked->bound_mode == CSZ_BOUND_PWR && info->bound_mode == CSZ_BOUND_ABS)
-        cli_note(
-            "note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: every value of %s is kept "
-            "within the floor, %.9g",
-            asked->bound, cli_type_names[info->field.type], name, info->bound);
+        cli_note("note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: every value of %s is "
+                 "kept within the floor, %.9g",
+                 asked->bound, cli_type_names[info->field.type], name, info->bound);
     if (cli_source_is_archive(source))
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",
@@ -67,16 +65,15 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
              !cli_fill_note_outlier(&outlier, arguments, info->field.type, name) &&
              info->nbytes_field >= WORTH_A_NOTE &&
              info->nbytes_archive - info->metadata_nbytes >= info->nbytes_field)
-        cli_note(
-            info->bound_mode == CSZ_BOUND_EXACT && !info->has_zstd && csz_zstd_available()
-                ? "note: the archive is as large as %s: without loss its values cannot be predicted; try -z "
-                  "zstd, which finds what repeats, or give a bound, such as -m rel -e 1e-3"
-            : info->bound_mode == CSZ_BOUND_EXACT
-                ? "note: the archive is as large as %s: without loss its values cannot be made smaller; "
-                  "give a bound, such as -m rel -e 1e-3"
-                : "note: the archive is as large as %s: within this bound its values cannot be made smaller; "
-                  "give a larger one",
-            name);
+        cli_note(info->bound_mode == CSZ_BOUND_EXACT && !info->has_zstd && csz_zstd_available()
+                     ? "note: the archive is as large as %s: without loss its values cannot be predicted; "
+                       "try -z zstd, which finds what repeats, or give a bound, such as -m rel -e 1e-3"
+                 : info->bound_mode == CSZ_BOUND_EXACT
+                     ? "note: the archive is as large as %s: without loss its values cannot be made smaller; "
+                       "give a bound, such as -m rel -e 1e-3"
+                     : "note: the archive is as large as %s: within this bound its values cannot be made "
+                       "smaller; give a larger one",
+                 name);
 }
 
 void cli_note_name(const char *path, csz_type type) {
@@ -121,9 +118,8 @@ int cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_optio
         (info->has_fill && info->fill == 0) || info->nbytes_field < WORTH_A_NOTE ||
         !cli_zeros_matter(zeros, info->nelements, info->nbytes_archive - info->metadata_nbytes))
         return 0;
-    cli_note(
-        "note: signs of zeros, of which %.0f%% are -0.0, take a large part of the archive of %s; if they "
-        "do not matter, give --unsigned-zeros",
-        100 * (double)zeros->nminus / (double)zeros->nzeros, name);
+    cli_note("note: signs of zeros, of which %.0f%% are -0.0, take a large part of the archive of %s; if "
+             "they do not matter, give --unsigned-zeros",
+             100 * (double)zeros->nminus / (double)zeros->nzeros, name);
     return 1;
 }

@@ -27,8 +27,7 @@ cli_expected cli_expected_of(const cli_expected *expected, const char *path) {
 int cli_fails_as_archive(const char *name, const unsigned char *start, size_t nbytes) {
     if (!cli_bytes_are_archive(start, nbytes)) return 0;
     cli_fail("%s is an archive, and a field is wanted here; restore it with csz decompress, or hold it "
-             "against its "
-             "original with csz verify",
+             "against its original with csz verify",
              name);
     return 1;
 }

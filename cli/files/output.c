@@ -9,6 +9,7 @@
 #include "files/output.h"
 
 #include "files/h5file.h"
+#include "process/allocate.h"
 #include "terminal/message.h"
 #include "files/rename.h"
 #include "process/signals.h"
@@ -76,10 +77,9 @@ int cli_output_check_file(const cli_output *output) {
     } else if (errno != ENOENT) {
         return cli_fail_errno("write", output->path, errno);
     }
-    char *folder = csz_folder_of(output->path);
+    CLI_FREED char *folder = csz_folder_of(output->path);
     if (!folder) return cli_fail_memory("a path", n);
     int error = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
-    free(folder);
     return error ? cli_fail_errno("write", output->path, error) : CLI_DONE;
 }
 

@@ -272,7 +272,7 @@ static int scan(csz_value_range *range, csz_fill_watch *watch, cli_source *s, co
                 const csz_plan *plan, const csz_layout *shape) {
     const size_t size = cli_type_nbytes(s->field.type),
                  most = s->dataset ? shape->values_nbytes : RANGE_NBYTES;
-    unsigned char *buffer = cli_allocate("a buffer", most);
+    CLI_FREED unsigned char *buffer = cli_allocate("a buffer", most);
     int status = buffer ? CLI_DONE : CLI_FAILED;
     cli_progress_start(range ? "looking for the range of" : "counting fill values of", s->nbytes);
     uint64_t at = 0;
@@ -297,7 +297,6 @@ static int scan(csz_value_range *range, csz_fill_watch *watch, cli_source *s, co
         cli_progress_set(at);
     }
     cli_progress_stop();
-    free(buffer);
     return status;
 }
 

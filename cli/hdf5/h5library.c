@@ -52,11 +52,10 @@ static int load_quietly(void) {
 }
 
 int cli_h5_load(const char *path) {
-    return load_quietly()
-               ? CLI_DONE
-               : cli_fail("%s is in an HDF5 file, and the library %s is not found here; install HDF5 (Debian "
-                          "package libhdf5-dev)",
-                          path, CSZ_HDF5_SONAME);
+    return load_quietly() ? CLI_DONE
+                          : cli_fail("%s is in an HDF5 file, and the library %s is not found here; install "
+                                     "HDF5 (Debian package libhdf5-dev)",
+                                     path, CSZ_HDF5_SONAME);
 }
 
 const char *cli_h5_version_text(char text[CLI_H5_VERSION_TEXT_NBYTES]) {
@@ -78,11 +77,10 @@ void cli_h5_release(hid_t id) {
 H5_index_t cli_h5_attribute_order(hid_t object) {
     unsigned flags = 0;
     const H5I_type_t kind = cli_h5.H5Iget_type(object);
-    hid_t plist = kind == H5I_GROUP      ? cli_h5.H5Gget_create_plist(object)
-                  : kind == H5I_DATATYPE ? cli_h5.H5Tget_create_plist(object)
-                                         : cli_h5.H5Dget_create_plist(object);
+    cli_h5_owned plist = kind == H5I_GROUP      ? cli_h5.H5Gget_create_plist(object)
+                         : kind == H5I_DATATYPE ? cli_h5.H5Tget_create_plist(object)
+                                                : cli_h5.H5Dget_create_plist(object);
     if (plist >= 0) (void)cli_h5.H5Pget_attr_creation_order(plist, &flags);
-    cli_h5_release(plist);
     return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
@@ -94,8 +92,8 @@ static herr_t pass_by(hid_t object, const char *name, const H5A_info_t *info, vo
 int cli_h5_check_attributes(hid_t object, const char *path, const char *instead) {
     if (cli_h5.H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_by, NULL) >= 0) return CLI_DONE;
     return cli_fail(
-        "the attributes of %s cannot be read by HDF5 %u.%u.%u: a newer version wrote them, or they "
-        "are damaged; write the file in an older format, such as h5py's libver='earliest', %s",
+        "the attributes of %s cannot be read by HDF5 %u.%u.%u: a newer version wrote them, or they are "
+        "damaged; write the file in an older format, such as h5py's libver='earliest', %s",
         path, cli_h5.major, cli_h5.minor, cli_h5.release, instead);
 }
 
@@ -110,11 +108,10 @@ int cli_h5_locate(cli_h5_location *at, const char *path) {
 
 void cli_h5_expect_crash(const char *file) {
     static char line[PATH_MAX + 160];
-    snprintf(
-        line, sizeof line,
-        "csz: crashed while HDF5 read %s, or after; if h5dump crashes on it too the file is damaged: copy it "
-        "again from its source, else report this\n",
-        file);
+    snprintf(line, sizeof line,
+             "csz: crashed while HDF5 read %s, or after; if h5dump crashes on it too the file is damaged: "
+             "copy it again from its source, else report this\n",
+             file);
     cli_signals_set_crash_line(line);
 }
 
@@ -135,8 +132,7 @@ int cli_h5_open_file(hid_t *file, const cli_h5_location *at) {
     *file = cli_h5.H5Fopen(at->file, CLI_H5_OPEN_READ, H5P_DEFAULT);
     if (*file >= 0) return CLI_DONE;
     return cli_fail("%s cannot be opened by HDF5 %u.%u.%u: it is damaged, or another program is writing it; "
-                    "copy it again from "
-                    "its source, or wait",
+                    "copy it again from its source, or wait",
                     at->file, cli_h5.major, cli_h5.minor, cli_h5.release);
 }
 

@@ -7,6 +7,7 @@
 #define CLI_H5LIBRARY_H
 
 #include "csz.h"
+#include "process/allocate.h"
 
 #include <hdf5.h>
 
@@ -154,6 +155,11 @@ void cli_h5_be_quiet(void);
 
 /* Closes an identifier of any kind; failed ones are allowed. */
 void cli_h5_release(hid_t id);
+
+/* An identifier that is closed at the end of its scope, as those that a scope declares later are before it.
+ */
+#define cli_h5_owned __attribute__((cleanup(cli_h5_release_at))) hid_t
+static inline void cli_h5_release_at(const hid_t *id) { cli_h5_release(*id); }
 
 /* The order in which an object's attributes were made, where that is known; else of their names. */
 H5_index_t cli_h5_attribute_order(hid_t object);

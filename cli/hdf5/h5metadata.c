@@ -111,7 +111,8 @@ static int number_type(csz_attribute_type *type, hid_t *stored, hid_t found) {
 
 /* n texts of any length each, which HDF5 allocates. */
 static int add_strings(gathering *g, char *name, hid_t attribute, hid_t type, size_t n) {
-    char **texts = calloc(n + 1, sizeof *texts), *joined = NULL;
+    CLI_FREED char **texts = calloc(n + 1, sizeof *texts);
+    char *joined = NULL;
     size_t nbytes = 0;
     int is_read = texts && cli_h5.H5Aread(attribute, type, texts) >= 0;
     for (size_t i = 0; is_read && i < n; i++) nbytes += (texts[i] ? strlen(texts[i]) : 0) + 1;
@@ -121,13 +122,13 @@ static int add_strings(gathering *g, char *name, hid_t attribute, hid_t type, si
         at += (texts[i] ? strlen(texts[i]) : 0) + 1;
         cli_h5.H5free_memory(texts[i]);
     }
-    free(texts);
     return add(g, CSZ_ROLE_ATTRIBUTE, CSZ_ATTRIBUTE_STRINGS, name, joined, nbytes);
 }
 
 /* n texts of size bytes each: one is a text, several are strings. */
 static int add_texts(gathering *g, char *name, hid_t attribute, hid_t type, size_t n, size_t size) {
-    char *texts = calloc(n + 1, size + 1), *joined = calloc(n + 1, size + 1);
+    CLI_FREED char *texts = calloc(n + 1, size + 1);
+    char *joined = calloc(n + 1, size + 1);
     size_t at = 0;
     const int is_read = texts && joined && cli_h5.H5Aread(attribute, type, texts) >= 0;
     for (size_t i = 0; is_read && i < n; i++) {
@@ -138,7 +139,6 @@ static int add_texts(gathering *g, char *name, hid_t attribute, hid_t type, size
         memcpy(joined + at, text, nchars);
         at += nchars + (n > 1);
     }
-    free(texts);
     if (is_read)
         return add(g, CSZ_ROLE_ATTRIBUTE, n > 1 ? CSZ_ATTRIBUTE_STRINGS : CSZ_ATTRIBUTE_TEXT, name, joined,
                    at);
@@ -167,7 +167,7 @@ static void add_attribute(gathering *g, hid_t attribute) {
     char name[CSZ_METADATA_MAX_NAME + 1];
     const ssize_t name_nbytes = cli_h5.H5Aget_name(attribute, sizeof name, name);
     if (name_nbytes <= 0 || is_own(name)) return;
-    hid_t type = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
+    cli_h5_owned type = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
     const hssize_t npoints = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
     const size_t size = type >= 0 ? cli_h5.H5Tget_size(type) : 0, n = npoints > 0 ? (size_t)npoints : 0;
     int is_added = 0;
@@ -182,8 +182,6 @@ static void add_attribute(gathering *g, hid_t attribute) {
             is_added = add_numbers(g, copy, attribute, type, n);
     }
     if (!is_added) skip(g, name);
-    cli_h5_release(space);
-    cli_h5_release(type);
 }
 
 static const char *last_part(const char *path) {
@@ -195,13 +193,12 @@ enum { DIM_PATH_NBYTES = 1024 };
 
 /* The name of a dim, in path, or "". */
 static const char *dim_name(char path[DIM_PATH_NBYTES], hid_t dataset, int dim, int rank) {
-    hid_t scale = cli_h5_scale_of(dataset, dim);
+    cli_h5_owned scale = cli_h5_scale_of(dataset, dim);
     path[0] = '\0';
     if (scale >= 0)
         (void)cli_h5.H5Iget_name(scale, path, DIM_PATH_NBYTES);
     else if (rank == 1 && cli_h5_is_scale(dataset)) /* coordinates are their own dim */
         (void)cli_h5.H5Iget_name(dataset, path, DIM_PATH_NBYTES);
-    cli_h5_release(scale);
     return last_part(path);
 }
 
@@ -218,10 +215,9 @@ static void add_dims(gathering *g, hid_t dataset) {
     enum { ENTRY_NBYTES = DIM_PATH_NBYTES + 24 };
     char names[H5S_MAX_RANK * ENTRY_NBYTES], growing[H5S_MAX_RANK * ENTRY_NBYTES], path[DIM_PATH_NBYTES];
     size_t at = 0, growing_at = 0;
-    hid_t space = cli_h5.H5Dget_space(dataset);
+    cli_h5_owned space = cli_h5.H5Dget_space(dataset);
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, most) : -1;
-    cli_h5_release(space);
     if (rank == 0) add(g, CSZ_ROLE_ATTRIBUTE, CSZ_ATTRIBUTE_STRINGS, strdup("_Dimensions"), calloc(1, 1), 0);
     const int is_folded = rank > CSZ_MAX_NDIM;
     for (int i = 0; i < rank; i++) {
@@ -242,15 +238,12 @@ static void add_dims(gathering *g, hid_t dataset) {
 
 int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *path) {
     cli_h5_location at;
-    hid_t file = -1, dataset = -1;
+    cli_h5_owned file = -1, dataset = -1;
     *section = NULL;
     *nbytes = 0;
-    gathering *g = calloc(1, sizeof *g);
+    CLI_FREED gathering *g = calloc(1, sizeof *g);
     int status = g ? cli_h5_locate(&at, path) : cli_fail_memory("attributes", sizeof *g);
-    if (!g || status != CLI_DONE) {
-        free(g);
-        return status;
-    }
+    if (status != CLI_DONE) return status;
     struct stat before = {.st_size = 0}, after;
     (void)stat(at.file, &before);
     status = cli_h5_load(path);
@@ -263,11 +256,10 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
         add_dims(g, dataset);
         const H5_index_t order = cli_h5_attribute_order(dataset);
         for (hsize_t i = 0;; i++) {
-            hid_t attribute =
+            cli_h5_owned attribute =
                 cli_h5.H5Aopen_by_idx(dataset, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
             if (attribute < 0) break;
             add_attribute(g, attribute);
-            cli_h5_release(attribute);
         }
         csz_status measured;
         do measured = csz_metadata_write(NULL, 0, nbytes, g->list, g->n);
@@ -288,10 +280,7 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
     /* HDF5 takes what lies behind a file's end for zeros. */
     if (status == CLI_DONE && stat(at.file, &after) == 0 && after.st_size < before.st_size)
         status = cli_fail_shorter(at.file);
-    cli_h5_release(dataset);
-    cli_h5_release(file);
     release(g);
-    free(g);
     free(at.file);
     return status;
 }
@@ -311,9 +300,9 @@ static int is_netcdf_name(const char *name) {
  * a number of the variable's type.
  */
 static int write_attribute(hid_t dataset, const csz_attribute *a) {
-    hid_t type = -1, space = -1, attribute = -1, stored = -1;
+    cli_h5_owned type = -1, space = -1, attribute = -1, stored = -1;
     const void *values = a->values;
-    char **texts = NULL;
+    CLI_FREED char **texts = NULL;
     hsize_t n = 0;
     if (a->type == CSZ_ATTRIBUTE_TEXT || a->type == CSZ_ATTRIBUTE_STRINGS) {
         type = cli_h5.H5Tcopy(*cli_h5.H5T_C_S1_g);
@@ -349,11 +338,6 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
             cli_h5.H5Acreate2(dataset, a->name, stored >= 0 ? stored : type, space, H5P_DEFAULT, H5P_DEFAULT);
     const int is_done =
         attribute >= 0 && (a->nbytes == 0 || (values && cli_h5.H5Awrite(attribute, type, values) >= 0));
-    cli_h5_release(attribute);
-    cli_h5_release(space);
-    cli_h5_release(stored);
-    cli_h5_release(type);
-    free(texts);
     return is_done;
 }
 
@@ -380,11 +364,11 @@ static hid_t open_scale(hid_t file, const char *path, uint64_t *length, int *can
     size_t nusers;
     hsize_t dims[H5S_MAX_RANK];
     hid_t scale = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
-    hid_t space = scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
-    const int is_one = space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) == 1 &&
-                       cli_h5_is_scale(scale) && cli_h5_measure_scale(scale, length, can_grow, &nusers);
-    cli_h5_release(space);
-    if (is_one) return scale;
+    cli_h5_owned space =
+        scale >= 0 && cli_h5.H5Iget_type(scale) == H5I_DATASET ? cli_h5.H5Dget_space(scale) : -1;
+    if (space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) == 1 && cli_h5_is_scale(scale) &&
+        cli_h5_measure_scale(scale, length, can_grow, &nusers))
+        return scale;
     cli_h5_release(scale);
     return -1;
 }
@@ -394,15 +378,13 @@ static hid_t make_scale(hid_t file, const char *path, uint64_t extent, int is_un
                   chunk = n < 1      ? 1
                           : n < 1024 ? n
                                      : 1024;
-    hid_t space = cli_h5.H5Screate_simple(1, &n, &most),
-          dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
+    cli_h5_owned space = cli_h5.H5Screate_simple(1, &n, &most),
+                 dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
     hid_t scale = -1;
     if (space >= 0 && dcpl >= 0 && cli_h5.H5Pset_obj_track_times(dcpl, 0) >= 0 &&
         (!is_unlimited || cli_h5.H5Pset_chunk(dcpl, 1, &chunk) >= 0))
         scale =
             cli_h5.H5Dcreate2(file, path, *cli_h5.H5T_IEEE_F32BE_g, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    cli_h5_release(dcpl);
-    cli_h5_release(space);
     if (scale >= 0 && !cli_h5_make_scale(scale, 1, extent)) {
         cli_h5_release(scale);
         return -1;
@@ -454,8 +436,7 @@ static int is_fixed_dim(hid_t file, const char *dataset_path, const char *name) 
     char path[SCALE_PATH_NBYTES];
     uint64_t length;
     int can_grow = 0;
-    hid_t scale = look_up_scale(path, file, dataset_path, name, &length, &can_grow);
-    cli_h5_release(scale);
+    cli_h5_owned scale = look_up_scale(path, file, dataset_path, name, &length, &can_grow);
     return scale >= 0 && !can_grow;
 }
 

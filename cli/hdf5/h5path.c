@@ -95,13 +95,11 @@ int cli_h5_complete_arguments(cli_arguments *arguments, cli_command command, cha
     if (arguments->npaths == 0 || (command & reads_archive)) return CLI_DONE;
     if (command == CLI_COMPRESS && arguments->output_path && cli_h5_is_path(arguments->output_path))
         return cli_fail_usage("an archive is a file of its own and no dataset; give -o NAME.csz, or store "
-                              "compressed datasets with "
-                              "the HDF5 filter (csz hdf5 cdvals)");
+                              "compressed datasets with the HDF5 filter (csz hdf5 cdvals)");
     if (!cli_h5_is_path(arguments->paths[0]))
         return arguments->fill_choice == CLI_FILL_AUTO
                    ? cli_fail_usage("--fill auto needs an HDF5 or netCDF-4 file, which tells its fill value; "
-                                    "give the value, such as "
-                                    "--fill 1e20")
+                                    "give the value, such as --fill 1e20")
                    : CLI_DONE;
     if (arguments->fill_choice == CLI_FILL_UNSAID || arguments->fill_choice == CLI_FILL_AUTO) {
         int status = cli_h5_read_fill(&arguments->options, arguments->paths[0]);
@@ -118,8 +116,7 @@ int cli_h5_complete_arguments(cli_arguments *arguments, cli_command command, cha
 
 static int fail_without(const char *path) {
     return cli_fail("%s is in an HDF5 file, and this csz was built without HDF5; build it with HDF5's "
-                    "headers (Debian package "
-                    "libhdf5-dev), or give a raw or .npy file",
+                    "headers (Debian package libhdf5-dev), or give a raw or .npy file",
                     path);
 }
 

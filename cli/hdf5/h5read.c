@@ -28,7 +28,7 @@ static void list_names(char *text, size_t nbytes, hid_t file, const char *group)
     size_t n = 0, group_nchars = strlen(group);
     while (group_nchars > 0 && group[group_nchars - 1] == '/') group_nchars--;
     snprintf(text, nbytes, "nothing");
-    hid_t root = cli_h5.H5Oopen(file, group_nchars ? group : "/", H5P_DEFAULT);
+    cli_h5_owned root = cli_h5.H5Oopen(file, group_nchars ? group : "/", H5P_DEFAULT);
     if (root >= 0 && cli_h5.H5Gget_info(root, &info) >= 0) {
         for (hsize_t i = 0; i < info.nlinks && n + 4 < nbytes; i++) {
             char name[128];
@@ -42,7 +42,6 @@ static void list_names(char *text, size_t nbytes, hid_t file, const char *group)
             if (i == 8) break;
         }
     }
-    cli_h5_release(root);
 }
 
 /* Cuts the path of a dataset that is not there back to the group nearest to it. */
@@ -51,10 +50,8 @@ static void cut_to_group(char *path, hid_t file) {
         char *slash = strrchr(path, '/');
         *(slash ? slash : path) = '\0';
         if (*path == '\0') return;
-        hid_t object = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
-        int is_group = object >= 0 && cli_h5.H5Iget_type(object) == H5I_GROUP;
-        cli_h5_release(object);
-        if (is_group) return;
+        cli_h5_owned object = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
+        if (object >= 0 && cli_h5.H5Iget_type(object) == H5I_GROUP) return;
     }
 }
 
@@ -76,11 +73,10 @@ static int open_dataset(hid_t *dataset, hid_t file, const cli_h5_location *at) {
         return cli_fail("%s of %s is a link that leads nowhere; give the dataset, or put the file that it "
                         "names in its place",
                         at->dataset, at->file);
-    char *group = strdup(at->dataset);
+    CLI_FREED char *group = strdup(at->dataset);
     if (!group) return cli_fail_memory("a path", strlen(at->dataset));
     cut_to_group(group, file);
     list_names(names, sizeof names, file, group);
-    free(group);
     return cli_fail("%s has no dataset %s; give one of: %s", at->file, at->dataset, names);
 }
 
@@ -97,14 +93,10 @@ int cli_h5_take_type(csz_type *type, hid_t id) {
 }
 
 static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) {
-    hid_t id = cli_h5.H5Dget_type(dataset);
-    if (id >= 0 && cli_h5_take_type(type, id)) {
-        cli_h5_release(id);
-        return CLI_DONE;
-    }
+    cli_h5_owned id = cli_h5.H5Dget_type(dataset);
+    if (id >= 0 && cli_h5_take_type(type, id)) return CLI_DONE;
     H5T_class_t class = id >= 0 ? cli_h5.H5Tget_class(id) : H5T_NO_CLASS;
     size_t nbits = id >= 0 ? 8 * cli_h5.H5Tget_size(id) : 0;
-    cli_h5_release(id);
     char kind[48];
     if (class == H5T_INTEGER &&
         (cli_h5.H5Aexists(dataset, "scale_factor") > 0 || cli_h5.H5Aexists(dataset, "add_offset") > 0))
@@ -119,8 +111,8 @@ static int check_type(csz_type *type, hid_t dataset, const cli_h5_location *at) 
     else
         snprintf(kind, sizeof kind, "%s",
                  class == H5T_STRING ? "text" : "values of a compound or other type");
-    return cli_fail("%s holds %s, and only 32- and 64-bit IEEE floats can be compressed; convert it "
-                    "first, or use a lossless filter",
+    return cli_fail("%s holds %s, and only 32- and 64-bit IEEE floats can be compressed; convert it first, "
+                    "or use a lossless filter",
                     at->path, kind);
 }
 
@@ -152,10 +144,9 @@ void cli_h5_fold_dims(csz_field *field, const hsize_t *given, int rank) {
 
 static int take_dims(csz_field *field, cli_h5_dataset *d) {
     hsize_t dims[H5S_MAX_RANK];
-    hid_t space = cli_h5.H5Dget_space(d->dataset);
+    cli_h5_owned space = cli_h5.H5Dget_space(d->dataset);
     H5S_class_t class = space >= 0 ? cli_h5.H5Sget_simple_extent_type(space) : H5S_NO_CLASS;
     int rank = class == H5S_SIMPLE ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
-    cli_h5_release(space);
     if ((class != H5S_SIMPLE && class != H5S_SCALAR) || rank < 0)
         return cli_fail("%s has no values; give a dataset that has", d->at.path);
     d->rank = rank;
@@ -180,7 +171,7 @@ static int describes_chunks(const unsigned *words, size_t n, hid_t dcpl, csz_typ
 }
 
 int cli_h5_check_filters(hid_t dataset, csz_type type, const cli_h5_location *at) {
-    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(dataset);
     int status = CLI_DONE;
     int nfilters = dcpl >= 0 ? cli_h5.H5Pget_nfilters(dcpl) : 0;
     for (int i = 0; i < nfilters && status == CLI_DONE; i++) {
@@ -191,16 +182,13 @@ int cli_h5_check_filters(hid_t dataset, csz_type type, const cli_h5_location *at
             cli_h5.H5Pget_filter2(dcpl, (unsigned)i, &flags, &n, words, sizeof name, name, &config);
         if (filter >= 0 && cli_h5.H5Zfilter_avail(filter) <= 0)
             status = cli_fail("%s is compressed with the HDF5 filter %d (%.60s), which is not found here; "
-                              "set HDF5_PLUGIN_PATH "
-                              "to the folder of its plugin",
+                              "set HDF5_PLUGIN_PATH to the folder of its plugin",
                               at->path, (int)filter, name[0] ? name : "without a name");
         else if (filter == CSZ_HDF5_FILTER_ID && !describes_chunks(words, n, dcpl, type))
             status = cli_fail("%s has chunks of another size than its filter's settings say: the file is "
-                              "damaged; copy it again from "
-                              "its source",
+                              "damaged; copy it again from its source",
                               at->path);
     }
-    cli_h5_release(dcpl);
     return status;
 }
 
@@ -217,10 +205,9 @@ static int check_expected(const csz_field *found, const cli_expected *expected, 
 
 static void measure_chunk(cli_h5_dataset *d) {
     hsize_t dims[H5S_MAX_RANK];
-    hid_t dcpl = cli_h5.H5Dget_create_plist(d->dataset);
+    cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(d->dataset);
     int rank = dcpl >= 0 ? cli_h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, dims) : -1;
     d->has_filters = dcpl >= 0 && cli_h5.H5Pget_nfilters(dcpl) > 0;
-    cli_h5_release(dcpl);
     if (rank < 1) return;
     d->chunk_nbytes = cli_type_nbytes(d->type);
     for (int i = 0; i < rank; i++) /* HDF5's chunks have less than 2^32 elements */
@@ -238,12 +225,11 @@ enum { USUAL_CACHE_NBYTES = 1 << 20, MOST_CACHE_NBYTES = 1 << 28 };
 static void widen_cache(cli_h5_dataset *d) {
     enum { N_SLOTS = 521 }; /* HDF5's own */
     if (d->chunk_nbytes <= USUAL_CACHE_NBYTES || d->chunk_nbytes > MOST_CACHE_NBYTES) return;
-    hid_t dapl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_ACCESS_ID_g);
+    cli_h5_owned dapl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_ACCESS_ID_g);
     if (dapl >= 0 && cli_h5.H5Pset_chunk_cache(dapl, N_SLOTS, (size_t)d->chunk_nbytes, 0.75) >= 0) {
         cli_h5_release(d->dataset); /* a dataset that is open keeps its cache */
         d->dataset = cli_h5.H5Dopen2(d->file, d->at.dataset, dapl);
     }
-    cli_h5_release(dapl);
 }
 
 uint64_t cli_h5_nbytes(const cli_h5_dataset *d) {
@@ -318,14 +304,12 @@ static int check_values(const cli_h5_dataset *d, int is_read) {
  * shapes that differ HDF5 looks for the place of each element by itself. */
 static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *begin, const hsize_t *n) {
     cli_h5_be_quiet();
-    hid_t space = d->dataset >= 0 ? cli_h5.H5Dget_space(d->dataset) : -1,
-          memory = cli_h5.H5Screate_simple(d->rank, n, NULL);
+    cli_h5_owned space = d->dataset >= 0 ? cli_h5.H5Dget_space(d->dataset) : -1,
+                 memory = cli_h5.H5Screate_simple(d->rank, n, NULL);
     int is_read = space >= 0 && memory >= 0;
     if (d->rank)
         is_read = is_read && cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0;
     is_read = is_read && cli_h5.H5Dread(d->dataset, native_type(d), memory, space, H5P_DEFAULT, values) >= 0;
-    cli_h5_release(memory);
-    cli_h5_release(space);
     return check_values(d, is_read);
 }
 
@@ -398,15 +382,12 @@ typedef enum fill_found { FILL_ABSENT, FILL_READ, FILL_UNUSABLE } fill_found;
 /* The attribute, if it is one number. */
 static fill_found read_fill_attribute(double *fill, hid_t dataset, const char *name) {
     if (cli_h5.H5Aexists(dataset, name) <= 0) return FILL_ABSENT;
-    hid_t attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT);
-    hid_t space = attribute >= 0 ? cli_h5.H5Aget_space(attribute) : -1;
-    hid_t type = attribute >= 0 ? cli_h5.H5Aget_type(attribute) : -1;
+    cli_h5_owned attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT);
+    cli_h5_owned space = attribute >= 0 ? cli_h5.H5Aget_space(attribute) : -1;
+    cli_h5_owned type = attribute >= 0 ? cli_h5.H5Aget_type(attribute) : -1;
     int is_read = space >= 0 && type >= 0 && cli_h5.H5Sget_simple_extent_npoints(space) == 1 &&
                   (cli_h5.H5Tget_class(type) == H5T_FLOAT || cli_h5.H5Tget_class(type) == H5T_INTEGER) &&
                   cli_h5.H5Aread(attribute, *cli_h5.H5T_NATIVE_DOUBLE_g, fill) >= 0;
-    cli_h5_release(type);
-    cli_h5_release(space);
-    cli_h5_release(attribute);
     return is_read ? FILL_READ : FILL_UNUSABLE;
 }
 
@@ -416,11 +397,10 @@ static fill_found read_fill_attribute(double *fill, hid_t dataset, const char *n
  */
 static int read_fill_property(double *fill, hid_t dataset) {
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(dataset);
     int is_read = dcpl >= 0 && cli_h5.H5Pfill_value_defined(dcpl, &defined) >= 0 &&
                   defined == H5D_FILL_VALUE_USER_DEFINED &&
                   cli_h5.H5Pget_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, fill) >= 0 && *fill != 0;
-    cli_h5_release(dcpl);
     return is_read;
 }
 
@@ -449,8 +429,8 @@ int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const c
         if (isnan(fill)) fill = other;
         if (!is_same && !isnan(fill) && !isnan(other))
             return cli_fail(
-                "%s has the _FillValue %s and the missing_value %s, and an archive one fill value; "
-                "give the one that the values have with --fill %s%sV, or make them one first",
+                "%s has the _FillValue %s and the missing_value %s, and an archive one fill value; give the "
+                "one that the values have with --fill %s%sV, or make them one first",
                 at->path, cli_number_text(one, fill, type), cli_number_text(two, other, type), of, is);
     }
     options->has_fill = found == FILL_READ || read_fill_property(&fill, dataset);
@@ -461,15 +441,13 @@ int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const c
 int cli_h5_read_fill(csz_options *options, const char *path) {
     cli_h5_location at;
     csz_type type;
-    hid_t file = -1, dataset = -1;
+    cli_h5_owned file = -1, dataset = -1;
     int status = cli_h5_locate(&at, path);
     if (status == CLI_DONE) status = cli_h5_load(path);
     if (status == CLI_DONE) status = cli_h5_open_file(&file, &at);
     if (status == CLI_DONE) status = open_dataset(&dataset, file, &at);
     if (status == CLI_DONE) status = check_type(&type, dataset, &at);
     if (status == CLI_DONE) status = cli_h5_take_fill(options, type, dataset, &at);
-    cli_h5_release(dataset);
-    cli_h5_release(file);
     free(at.file);
     return status;
 }

@@ -24,23 +24,20 @@ static hid_t text_type(size_t nbytes) {
     return type;
 }
 
-/* A new attribute of values that are of type memory, stored as another; releases the space. */
-static int write_attribute(hid_t object, const char *name, hid_t stored, hid_t space, hid_t memory,
+/* A new attribute of values that are of type memory, stored as another.  of_space: closed here. */
+static int write_attribute(hid_t object, const char *name, hid_t stored, hid_t of_space, hid_t memory,
                            const void *values) {
-    hid_t attribute = stored >= 0 && space >= 0
-                          ? cli_h5.H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT)
-                          : -1;
-    const int is_done = attribute >= 0 && memory >= 0 && cli_h5.H5Awrite(attribute, memory, values) >= 0;
-    cli_h5_release(attribute);
-    cli_h5_release(space);
-    return is_done;
+    cli_h5_owned space = of_space;
+    cli_h5_owned attribute = stored >= 0 && space >= 0
+                                 ? cli_h5.H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT)
+                                 : -1;
+    return attribute >= 0 && memory >= 0 && cli_h5.H5Awrite(attribute, memory, values) >= 0;
 }
 
 static int write_text(hid_t object, const char *name, const char *text) {
-    hid_t type = text_type(strlen(text) + 1);
+    cli_h5_owned type = text_type(strlen(text) + 1);
     const int is_done = cli_h5.H5Aexists(object, name) == 0 &&
                         write_attribute(object, name, type, cli_h5.H5Screate(H5S_SCALAR), type, text);
-    cli_h5_release(type);
     return is_done;
 }
 
@@ -48,10 +45,8 @@ static int write_text(hid_t object, const char *name, const char *text) {
 static int begins_with(hid_t dataset, const char *name, const char *start) {
     char text[80] = "";
     if (cli_h5.H5Aexists(dataset, name) <= 0) return 0;
-    hid_t attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT), type = text_type(sizeof text);
+    cli_h5_owned attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT), type = text_type(sizeof text);
     const int is_read = attribute >= 0 && type >= 0 && cli_h5.H5Aread(attribute, type, text) >= 0;
-    cli_h5_release(type);
-    cli_h5_release(attribute);
     return is_read && strncmp(text, start, strlen(start)) == 0;
 }
 
@@ -74,27 +69,23 @@ int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent) {
 
 /* Number of elements of an attribute. */
 static hssize_t count_of(hid_t attribute) {
-    hid_t space = cli_h5.H5Aget_space(attribute);
+    cli_h5_owned space = cli_h5.H5Aget_space(attribute);
     const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
-    cli_h5_release(space);
     return n;
 }
 
 hid_t cli_h5_scale_of(hid_t dataset, int dim) {
     hid_t scale = -1;
     if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") <= 0) return -1;
-    hid_t attribute = cli_h5.H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
-    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
+    cli_h5_owned attribute = cli_h5.H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
+    cli_h5_owned type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
     const hssize_t n = attribute >= 0 ? count_of(attribute) : -1;
-    hvl_t *lists = n > 0 && n <= H5S_MAX_RANK ? calloc((size_t)n, sizeof *lists) : NULL;
+    CLI_FREED hvl_t *lists = n > 0 && n <= H5S_MAX_RANK ? calloc((size_t)n, sizeof *lists) : NULL;
     if (lists && type >= 0 && cli_h5.H5Aread(attribute, type, lists) >= 0) {
         if (dim < n && lists[dim].len > 0)
             scale = cli_h5.H5Rdereference2(dataset, H5P_DEFAULT, H5R_OBJECT, lists[dim].p);
         for (hssize_t i = 0; i < n; i++) cli_h5.H5free_memory(lists[i].p);
     }
-    free(lists);
-    cli_h5_release(type);
-    cli_h5_release(attribute);
     return scale;
 }
 
@@ -117,8 +108,8 @@ static hid_t belonging_type(size_t size, hid_t number) {
 static belonging *read_belongings(hid_t scale, size_t *n) {
     *n = 0;
     if (cli_h5.H5Aexists(scale, "REFERENCE_LIST") <= 0) return calloc(1, sizeof(belonging));
-    hid_t attribute = cli_h5.H5Aopen(scale, "REFERENCE_LIST", H5P_DEFAULT);
-    hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
+    cli_h5_owned attribute = cli_h5.H5Aopen(scale, "REFERENCE_LIST", H5P_DEFAULT);
+    cli_h5_owned memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
     const hssize_t count = attribute >= 0 ? count_of(attribute) : -1;
     belonging *list = count >= 0 ? calloc((size_t)count + 1, sizeof *list) : NULL;
     if (list && count && cli_h5.H5Aread(attribute, memory, list) < 0) {
@@ -126,8 +117,6 @@ static belonging *read_belongings(hid_t scale, size_t *n) {
         list = NULL;
     }
     if (list) *n = (size_t)count;
-    cli_h5_release(memory);
-    cli_h5_release(attribute);
     return list;
 }
 
@@ -136,22 +125,19 @@ static int write_belongings(hid_t scale, const belonging *list, size_t n) {
         return 0;
     if (n == 0) return 1;
     const hsize_t dims = n;
-    hid_t memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
-    hid_t stored = belonging_type(sizeof(hobj_ref_t) + 4, *cli_h5.H5T_STD_I32LE_g);
+    cli_h5_owned memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
+    cli_h5_owned stored = belonging_type(sizeof(hobj_ref_t) + 4, *cli_h5.H5T_STD_I32LE_g);
     const int is_done = write_attribute(scale, "REFERENCE_LIST", stored,
                                         cli_h5.H5Screate_simple(1, &dims, NULL), memory, list);
-    cli_h5_release(stored);
-    cli_h5_release(memory);
     return is_done;
 }
 
 /* Adds a dataset's dim to the list of a scale. */
 static int add_belonging(hid_t scale, const belonging *added) {
     size_t n;
-    belonging *list = read_belongings(scale, &n);
+    CLI_FREED belonging *list = read_belongings(scale, &n);
     if (list) list[n] = *added;
     const int is_done = list && write_belongings(scale, list, n + 1);
-    free(list);
     return is_done;
 }
 
@@ -159,15 +145,13 @@ int cli_h5_detach_scales(hid_t dataset) {
     hobj_ref_t self;
     int is_done = cli_h5.H5Rcreate(&self, dataset, ".", H5R_OBJECT, -1) >= 0;
     for (int dim = 0; is_done && dim < H5S_MAX_RANK; dim++) {
-        hid_t scale = cli_h5_scale_of(dataset, dim);
+        cli_h5_owned scale = cli_h5_scale_of(dataset, dim);
         if (scale < 0) continue;
         size_t n, kept = 0;
-        belonging *list = read_belongings(scale, &n);
+        CLI_FREED belonging *list = read_belongings(scale, &n);
         for (size_t i = 0; list && i < n; i++)
             if (list[i].dataset != self) list[kept++] = list[i];
         is_done = list && (kept == n || write_belongings(scale, list, kept));
-        free(list);
-        cli_h5_release(scale);
     }
     return is_done;
 }
@@ -175,26 +159,22 @@ int cli_h5_detach_scales(hid_t dataset) {
 /* The length of a dataset's dim; 0 if it has no such dim. */
 static uint64_t length_of(hid_t dataset, int dim, int *can_grow) {
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
-    hid_t space = cli_h5.H5Iget_type(dataset) == H5I_DATASET ? cli_h5.H5Dget_space(dataset) : -1;
+    cli_h5_owned space = cli_h5.H5Iget_type(dataset) == H5I_DATASET ? cli_h5.H5Dget_space(dataset) : -1;
     const int has_it = space >= 0 && cli_h5.H5Sget_simple_extent_dims(space, dims, most) > dim && dim >= 0;
-    cli_h5_release(space);
     *can_grow = has_it && most[dim] == H5S_UNLIMITED;
     return has_it ? dims[dim] : 0;
 }
 
 int cli_h5_measure_scale(hid_t scale, uint64_t *length, int *can_grow, size_t *nusers) {
-    belonging *list = read_belongings(scale, nusers);
+    CLI_FREED belonging *list = read_belongings(scale, nusers);
     *length = length_of(scale, 0, can_grow);
     for (size_t i = 0; list && i < *nusers; i++) {
         int ignored;
-        hid_t dataset = cli_h5.H5Rdereference2(scale, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
+        cli_h5_owned dataset = cli_h5.H5Rdereference2(scale, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
         const uint64_t n = dataset >= 0 ? length_of(dataset, list[i].dimension, &ignored) : 0;
         if (n > *length) *length = n;
-        cli_h5_release(dataset);
     }
-    const int is_done = list != NULL;
-    free(list);
-    return is_done;
+    return list != NULL;
 }
 
 int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
@@ -212,10 +192,9 @@ int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
     if (!is_done) return 0;
     if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") > 0 && cli_h5.H5Adelete(dataset, "DIMENSION_LIST") < 0)
         return 0;
-    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
+    cli_h5_owned type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
     is_done = write_attribute(dataset, "DIMENSION_LIST", type, cli_h5.H5Screate_simple(1, &dims, NULL), type,
                               lists);
-    cli_h5_release(type);
     return is_done;
 }
 
@@ -223,10 +202,10 @@ int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
 static int replace_in_list(hid_t dataset, hid_t scale, hid_t old) {
     hobj_ref_t from, to;
     if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") <= 0) return 1;
-    hid_t attribute = cli_h5.H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
-    hid_t type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
+    cli_h5_owned attribute = cli_h5.H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
+    cli_h5_owned type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
     const hssize_t n = attribute >= 0 ? count_of(attribute) : -1;
-    hvl_t *lists = n > 0 && n <= H5S_MAX_RANK ? calloc((size_t)n, sizeof *lists) : NULL;
+    CLI_FREED hvl_t *lists = n > 0 && n <= H5S_MAX_RANK ? calloc((size_t)n, sizeof *lists) : NULL;
     int is_done = lists && type >= 0 && cli_h5.H5Rcreate(&from, old, ".", H5R_OBJECT, -1) >= 0 &&
                   cli_h5.H5Rcreate(&to, scale, ".", H5R_OBJECT, -1) >= 0 &&
                   cli_h5.H5Aread(attribute, type, lists) >= 0;
@@ -235,9 +214,6 @@ static int replace_in_list(hid_t dataset, hid_t scale, hid_t old) {
             if (((hobj_ref_t *)lists[i].p)[k] == from) ((hobj_ref_t *)lists[i].p)[k] = to;
     is_done = is_done && cli_h5.H5Awrite(attribute, type, lists) >= 0;
     for (hssize_t i = 0; lists && i < n; i++) cli_h5.H5free_memory(lists[i].p);
-    free(lists);
-    cli_h5_release(type);
-    cli_h5_release(attribute);
     return is_done;
 }
 
@@ -245,26 +221,23 @@ static int replace_in_list(hid_t dataset, hid_t scale, hid_t old) {
 static int copy_dim_id(hid_t scale, hid_t old) {
     int id = 0;
     if (cli_h5.H5Aexists(old, "_Netcdf4Dimid") <= 0) return 1;
-    hid_t from = cli_h5.H5Aopen(old, "_Netcdf4Dimid", H5P_DEFAULT);
+    cli_h5_owned from = cli_h5.H5Aopen(old, "_Netcdf4Dimid", H5P_DEFAULT);
     const int is_done = from >= 0 && count_of(from) == 1 &&
                         cli_h5.H5Aread(from, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0 &&
                         write_attribute(scale, "_Netcdf4Dimid", *cli_h5.H5T_STD_I32LE_g,
                                         cli_h5.H5Screate(H5S_SCALAR), *cli_h5.H5T_NATIVE_INT_g, &id);
-    cli_h5_release(from);
     return is_done;
 }
 
 int cli_h5_move_scale(hid_t scale, hid_t old) {
     size_t n;
     if (!cli_h5_is_scale(scale) && !cli_h5_make_scale(scale, 0, 0)) return 0;
-    belonging *list = read_belongings(old, &n);
+    CLI_FREED belonging *list = read_belongings(old, &n);
     int is_done = list && copy_dim_id(scale, old);
     for (size_t i = 0; is_done && i < n; i++) {
-        hid_t dataset = cli_h5.H5Rdereference2(old, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
+        cli_h5_owned dataset = cli_h5.H5Rdereference2(old, H5P_DEFAULT, H5R_OBJECT, &list[i].dataset);
         if (dataset >= 0) is_done = replace_in_list(dataset, scale, old) && add_belonging(scale, &list[i]);
-        cli_h5_release(dataset);
     }
-    free(list);
     return is_done;
 }
 

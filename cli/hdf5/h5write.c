@@ -9,6 +9,7 @@
 
 #include "process/allocate.h"
 #include "hdf5/h5path.h"
+#include "files/rename.h"
 #include "terminal/message.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 /* Whether the dataset's name is free: 1, it is there (0), or something else stands in its way (-1). */
 static int is_free(hid_t file, const char *dataset) {
-    char *path = strdup(dataset);
+    CLI_FREED char *path = strdup(dataset);
     int result = path ? 1 : -1;
     for (char *end = path; path && result == 1; end++) {
         if (*end != '/' && *end != '\0') continue;
@@ -28,9 +29,8 @@ static int is_free(hid_t file, const char *dataset) {
         *end = '\0';
         if (end > path && end[-1] != '\0') {
             if (cli_h5.H5Lexists(file, path, H5P_DEFAULT) <= 0) break;
-            hid_t object = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
+            cli_h5_owned object = cli_h5.H5Oopen(file, path, H5P_DEFAULT);
             H5I_type_t kind = object >= 0 ? cli_h5.H5Iget_type(object) : H5I_BADID;
-            cli_h5_release(object);
             if (kept == '\0')
                 result = kind == H5I_GROUP ? -1 : 0;
             else if (kind != H5I_GROUP)
@@ -39,7 +39,6 @@ static int is_free(hid_t file, const char *dataset) {
         *end = kept;
         if (kept == '\0') break;
     }
-    free(path);
     return result;
 }
 
@@ -68,7 +67,7 @@ static int locate_output(cli_h5_location *at, const char *path) {
 }
 
 static int check_located(const cli_h5_location *at, int force) {
-    hid_t file = -1;
+    cli_h5_owned file = -1;
     cli_output whole = {at->file, 1};
     int status = check_dataset_name(at);
     if (status == CLI_DONE) status = cli_h5_load(at->path);
@@ -76,7 +75,7 @@ static int check_located(const cli_h5_location *at, int force) {
     if (status != CLI_DONE || cli_h5_kind_of(at->file) == CLI_H5_KIND_NONE) return status;
     status = cli_h5_open_file(&file, at);
     int found = status == CLI_DONE ? is_free(file, at->dataset) : 1;
-    hid_t old = found == 0 ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT) : -1;
+    cli_h5_owned old = found == 0 ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT) : -1;
     if (old >= 0 && !force && cli_h5_is_bare_dim(old))
         status = cli_fail("%s is a dimension without values in %s; give -f to write values into it, or "
                           "another name with -o",
@@ -85,12 +84,9 @@ static int check_located(const cli_h5_location *at, int force) {
         status = cli_fail("%s exists in %s and is kept; give -f to replace it, or another name with -o",
                           at->dataset, at->file);
     else if (found < 0)
-        status = cli_fail("%s cannot be created in %s: a group, or a dataset where a group would be, is "
-                          "in its place; give another "
-                          "name with -o",
+        status = cli_fail("%s cannot be created in %s: a group, or a dataset where a group would be, is in "
+                          "its place; give another name with -o",
                           at->dataset, at->file);
-    cli_h5_release(old);
-    cli_h5_release(file);
     return status;
 }
 
@@ -109,10 +105,8 @@ int cli_h5_check_output(const cli_output *output) {
  * the file may not be there yet.  -1 where the folder cannot be locked.
  */
 static int lock_folder(const char *file) {
-    const char *slash = strrchr(file, '/');
-    char *folder = !slash ? strdup(".") : strndup(file, slash == file ? 1 : (size_t)(slash - file));
+    CLI_FREED char *folder = csz_folder_of(file);
     int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    free(folder);
     int failed = descriptor >= 0 ? 0 : 1;
     while (!failed && flock(descriptor, LOCK_EX) != 0) failed = errno != EINTR;
     if (!failed || descriptor < 0) return descriptor;
@@ -171,29 +165,24 @@ static int copy_file(const char *from, const char *to) {
 /* _FillValue, as netCDF writes it: an array of one. */
 static int write_fill(hid_t dataset, hid_t type, double fill) {
     hsize_t one = 1;
-    hid_t space = cli_h5.H5Screate_simple(1, &one, NULL);
-    hid_t attribute =
+    cli_h5_owned space = cli_h5.H5Screate_simple(1, &one, NULL);
+    cli_h5_owned attribute =
         space >= 0 ? cli_h5.H5Acreate2(dataset, "_FillValue", type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
-    int is_done = attribute >= 0 && cli_h5.H5Awrite(attribute, *cli_h5.H5T_NATIVE_DOUBLE_g, &fill) >= 0;
-    cli_h5_release(attribute);
-    cli_h5_release(space);
-    return is_done;
+    return attribute >= 0 && cli_h5.H5Awrite(attribute, *cli_h5.H5T_NATIVE_DOUBLE_g, &fill) >= 0;
 }
 
 /* 1 if the dataset has attributes besides the _FillValue that is written anew. */
 static int has_attributes(hid_t file, const addition *added) {
-    hid_t dataset = cli_h5.H5Oopen(file, added->at->dataset, H5P_DEFAULT);
+    cli_h5_owned dataset = cli_h5.H5Oopen(file, added->at->dataset, H5P_DEFAULT);
     int n = 0;
     for (hsize_t i = 0; dataset >= 0 && i < 2; i++) {
         char name[16] = "";
-        hid_t attribute =
+        cli_h5_owned attribute =
             cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
         if (attribute < 0) break;
         ssize_t nchars = cli_h5.H5Aget_name(attribute, sizeof name, name);
         n += !(nchars == 10 && strcmp(name, "_FillValue") == 0 && added->info->has_fill);
-        cli_h5_release(attribute);
     }
-    cli_h5_release(dataset);
     return n > 0;
 }
 
@@ -232,11 +221,10 @@ static int write_values(hid_t dataset, hid_t space, hid_t type, const addition *
         const uint64_t left = shape->dims[axis] - begin[axis];
         n[axis] = left < most ? left : most;
         const hsize_t count = n[axis] * inner / value_nbytes;
-        hid_t memory = cli_h5.H5Screate_simple(1, &count, NULL);
+        cli_h5_owned memory = cli_h5.H5Screate_simple(1, &count, NULL);
         is_done = memory >= 0 && read_values(added->values, at, piece, (size_t)(n[axis] * inner)) &&
                   cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, n, NULL) >= 0 &&
                   cli_h5.H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, piece) >= 0;
-        cli_h5_release(memory);
         at += n[axis] * inner;
         begin[axis] += n[axis];
         for (int i = axis; i > 0 && begin[i] == shape->dims[i]; i--) {
@@ -274,10 +262,10 @@ static int write_dataset(hid_t file, addition *added) {
     for (int i = 0; i < shape->rank; i++) most[i] = unlimited[i] ? H5S_UNLIMITED : shape->dims[i];
     hid_t type = field->type == CSZ_F32 ? *cli_h5.H5T_IEEE_F32LE_g : *cli_h5.H5T_IEEE_F64LE_g;
     hid_t memory = field->type == CSZ_F32 ? *cli_h5.H5T_NATIVE_FLOAT_g : *cli_h5.H5T_NATIVE_DOUBLE_g;
-    hid_t space = cli_h5.H5Screate_simple(shape->rank, shape->dims, most);
-    hid_t links = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_LINK_CREATE_ID_g);
-    hid_t dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
-    hid_t dataset = -1, old = -1;
+    cli_h5_owned space = cli_h5.H5Screate_simple(shape->rank, shape->dims, most);
+    cli_h5_owned links = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_LINK_CREATE_ID_g);
+    cli_h5_owned dcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_DATASET_CREATE_ID_g);
+    cli_h5_owned dataset = -1, old = -1;
     int is_done = space >= 0 && links >= 0 && dcpl >= 0;
     is_done = is_done && cli_h5.H5Pset_create_intermediate_group(links, 1) >= 0;
     is_done =
@@ -302,11 +290,6 @@ static int write_dataset(hid_t file, addition *added) {
     if (is_done && added->metadata)
         is_done =
             cli_h5_write_metadata(file, dataset, added->at->dataset, shape, added->metadata, metadata_nbytes);
-    cli_h5_release(old);
-    cli_h5_release(dataset);
-    cli_h5_release(dcpl);
-    cli_h5_release(links);
-    cli_h5_release(space);
     return is_done;
 }
 
@@ -333,22 +316,20 @@ static int check_replaced(const addition *added) {
     const cli_h5_location *at = added->at;
     const size_t metadata_nbytes = added->metadata ? (size_t)added->info->metadata_nbytes : 0;
     cli_h5_shape shape;
-    hid_t file = -1;
+    cli_h5_owned file = -1;
     uint64_t length;
     int can_grow;
     size_t nusers = 0;
     cli_h5_shape_of(&shape, added->field, added->metadata, metadata_nbytes);
     int status = cli_h5_open_file(&file, at);
-    hid_t old = status == CLI_DONE && is_free(file, at->dataset) == 0
-                    ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT)
-                    : -1;
+    cli_h5_owned old = status == CLI_DONE && is_free(file, at->dataset) == 0
+                           ? cli_h5.H5Oopen(file, at->dataset, H5P_DEFAULT)
+                           : -1;
     if (old >= 0 && cli_h5_is_scale(old) && cli_h5_measure_scale(old, &length, &can_grow, &nusers) &&
         nusers && (shape.rank != 1 || shape.dims[0] != length))
-        status = cli_fail("%s is a dimension of others in %s, of length %llu, and is kept; give another name "
-                          "with -o",
-                          at->dataset, at->file, (unsigned long long)length);
-    cli_h5_release(old);
-    cli_h5_release(file);
+        status = cli_fail(
+            "%s is a dimension of others in %s, of length %llu, and is kept; give another name with -o",
+            at->dataset, at->file, (unsigned long long)length);
     return status;
 }
 
@@ -369,8 +350,8 @@ int cli_h5_write(const cli_output *output, const csz_field *field, int values, c
     }
     if (lock >= 0) close(lock);
     if (status == CLI_DONE && added.drops_attributes)
-        cli_note("note: the %s that was replaced in %s had attributes (netCDF's dimensions are among "
-                 "them), which the new one has not",
+        cli_note("note: the %s that was replaced in %s had attributes (netCDF's dimensions are among them), "
+                 "which the new one has not",
                  at.dataset, at.file);
     free(at.file);
     return status;

@@ -5,7 +5,13 @@
 
 #include "csz.h"
 
+#include <stdlib.h>
+
 int cli_context_create(csz_context **context);
 void *cli_allocate(const char *purpose, uint64_t nbytes); /* NULL after the message */
+
+/* Before the declaration of a pointer: what it points to is freed at the end of its scope. */
+#define CLI_FREED __attribute__((cleanup(cli_free_at)))
+static inline void cli_free_at(void *pointer) { free(*(void **)pointer); }
 
 #endif

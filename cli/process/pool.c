@@ -186,8 +186,7 @@ static void bury(pool_run *r, process *p) {
     if (p->job != NO_JOB) {
         cli_progress_clear();
         cli_fail("%s: its process was ended by signal %d (%s); free some memory if that is what it lacked, "
-                 "or report "
-                 "this with the file",
+                 "or report this with the file",
                  r->pool->name(r->pool->user, p->job), WIFSIGNALED(status) ? WTERMSIG(status) : 0,
                  WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "it ended by itself");
         end_job(r, p, &head, NULL);

@@ -59,8 +59,8 @@ static void report_crash(int number) {
 }
 
 static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
-    static const char line[] = "csz: the input became shorter while it was read, or its disk failed; "
-                               "let nothing write to it and start again\n";
+    static const char line[] = "csz: the input became shorter while it was read, or its disk failed; let "
+                               "nothing write to it and start again\n";
     const char *address = cause->si_addr;
     (void)unused;
     for (int i = 0; i < MOST_MAPPINGS; i++)

@@ -36,7 +36,12 @@ typedef struct option_row {
     const char *value; /* NULL: a flag */
     int (*apply)(cli_arguments *arguments, const char *value);
     const char *help;
+    size_t flag; /* of a flag: where it is in cli_arguments */
 } option_row;
+#define OPTION(commands, letter, name, value, apply, help) \
+    { commands, letter, name, NULL, value, apply, help, 0 }
+#define FLAG(commands, letter, name, member, help) \
+    { commands, letter, name, NULL, NULL, NULL, help, offsetof(cli_arguments, member) }
 
 static int apply_type(cli_arguments *arguments, const char *value) {
     if (!cli_parse_type(&arguments->expected.field.type, value))
@@ -75,10 +80,9 @@ static int has_unit(double *value, const char *text, const char *unit) {
 static int apply_bound(cli_arguments *arguments, const char *value) {
     double bound;
     if (has_unit(&bound, value, "%"))
-        return cli_fail_usage(
-            "bound '%s' is a percentage; give a share of the value range as -m rel -e %.9g, "
-            "or of each value as -m pwr -e %.9g",
-            value, bound / 100, bound / 100);
+        return cli_fail_usage("bound '%s' is a percentage; give a share of the value range as -m rel -e "
+                              "%.9g, or of each value as -m pwr -e %.9g",
+                              value, bound / 100, bound / 100);
     if (has_unit(&bound, value, "dB"))
         return cli_fail_usage("bound '%s' is in dB; give a PSNR as -m psnr -e %.9g", value, bound);
     if (!cli_parse_double(&bound, value))
@@ -121,43 +125,37 @@ static int apply_floor(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
-static int apply_unsigned_zeros(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->options.unsigned_zeros = 1;
-    return CLI_DONE;
-}
-
 static int apply_size(cli_arguments *arguments, const char *value) {
     if (!cli_parse_size(&arguments->size_wanted, value) || arguments->size_wanted == 0)
         return cli_fail_usage(
-            "size '%s' is not understood; give bytes, or a number with kB, MB or GB, such as "
-            "--size 10MB",
+            "size '%s' is not understood; give bytes, or a number with kB, MB or GB, such as --size 10MB",
             value);
     return CLI_DONE;
 }
 
-static int apply_predictor(cli_arguments *arguments, const char *value) {
-    int predictor;
-    if (!cli_parse_name(&predictor, value, cli_predictor_names))
-        return cli_fail_usage("predictor '%s' is unknown; give -p lorenzo, pyramid or auto", value);
-    arguments->options.predictor = (csz_predictor)predictor;
+/* One of an enum's names into its member. */
+static int take_name(void *member, const char *value, const char *const *names, const char *what,
+                     const char *advice) {
+    int found;
+    if (!cli_parse_name(&found, value, names))
+        return cli_fail_usage("%s '%s' is unknown; give %s", what, value, advice);
+    memcpy(member, &found, sizeof found);
     return CLI_DONE;
+}
+
+static int apply_predictor(cli_arguments *arguments, const char *value) {
+    return take_name(&arguments->options.predictor, value, cli_predictor_names, "predictor",
+                     "-p lorenzo, pyramid or auto");
 }
 
 static int apply_workflow(cli_arguments *arguments, const char *value) {
-    int workflow;
-    if (!cli_parse_name(&workflow, value, cli_workflow_names))
-        return cli_fail_usage("workflow '%s' is unknown; give -w auto, huffman, rle or rle+vle", value);
-    arguments->options.workflow = (csz_workflow)workflow;
-    return CLI_DONE;
+    return take_name(&arguments->options.workflow, value, cli_workflow_names, "workflow",
+                     "-w auto, huffman, rle or rle+vle");
 }
 
 static int apply_backend(cli_arguments *arguments, const char *value) {
-    int backend;
-    if (!cli_parse_name(&backend, value, cli_backend_names))
-        return cli_fail_usage("backend '%s' is unknown; give -b auto, cpu or cuda", value);
-    arguments->options.backend = (csz_backend)backend;
-    return CLI_DONE;
+    return take_name(&arguments->options.backend, value, cli_backend_names, "backend",
+                     "-b auto, cpu or cuda");
 }
 
 static int apply_zstd(cli_arguments *arguments, const char *value) {
@@ -192,43 +190,29 @@ static int apply_fill(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
-/* Of csz hdf5 repack: of all variables, or NAME=V,... of some. */
-static int apply_fills(cli_arguments *arguments, const char *value) {
-    if (!strchr(value, '=')) return apply_fill(arguments, value);
-    if (arguments->nfills == CLI_MOST_BOUNDS)
-        return cli_fail_usage("--fill is given more than %d times; join some with commas", CLI_MOST_BOUNDS);
-    arguments->fills[arguments->nfills++] = value;
-    return CLI_DONE;
-}
-
-static int apply_field_path(cli_arguments *arguments, const char *value) {
-    arguments->field_path = value;
-    return CLI_DONE;
-}
-
-static int apply_optional(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->optional = 1;
+static int add_to(cli_word_list *list, const char *option, const char *value) {
+    if (list->n == CLI_MOST_BOUNDS)
+        return cli_fail_usage("%s is given more than %d times; join some with commas", option,
+                              CLI_MOST_BOUNDS);
+    list->words[list->n++] = value;
     return CLI_DONE;
 }
 
 static int apply_var(cli_arguments *arguments, const char *value) {
-    if (arguments->nvars == CLI_MOST_BOUNDS)
-        return cli_fail_usage("--var is given more than %d times; join some with commas", CLI_MOST_BOUNDS);
-    arguments->vars[arguments->nvars++] = value;
-    return CLI_DONE;
+    return add_to(&arguments->vars, "--var", value);
 }
 
 static int apply_skip(cli_arguments *arguments, const char *value) {
-    if (arguments->nskips == CLI_MOST_BOUNDS)
-        return cli_fail_usage("--skip is given more than %d times; join some with commas", CLI_MOST_BOUNDS);
-    arguments->skips[arguments->nskips++] = value;
-    return CLI_DONE;
+    return add_to(&arguments->skips, "--skip", value);
 }
 
-static int apply_dry_run(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->dry_run = 1;
+/* Of csz hdf5 repack: of all variables, or NAME=V,... of some. */
+static int apply_fills(cli_arguments *arguments, const char *value) {
+    return strchr(value, '=') ? add_to(&arguments->fills, "--fill", value) : apply_fill(arguments, value);
+}
+
+static int apply_field_path(cli_arguments *arguments, const char *value) {
+    arguments->field_path = value;
     return CLI_DONE;
 }
 
@@ -242,18 +226,17 @@ static int apply_level(cli_arguments *arguments, const char *value) {
 
 static int apply_region(cli_arguments *arguments, const char *value) {
     if (!cli_parse_region(&arguments->region, value))
-        return cli_fail_usage("region '%s' is not understood; give one range begin:end per dim, such as "
-                              "--region 0:8,16:32,:",
-                              value);
+        return cli_fail_usage(
+            "region '%s' is not understood; give one range begin:end per dim, such as --region 0:8,16:32,:",
+            value);
     return CLI_DONE;
 }
 
 static int apply_memory_limit(cli_arguments *arguments, const char *value) {
     if (!cli_parse_size(&arguments->memory_limit, value) || arguments->memory_limit == 0)
-        return cli_fail_usage(
-            "memory limit '%s' is not understood; give bytes, or a number with K, M, G or T, such as "
-            "--memory-limit 4G",
-            value);
+        return cli_fail_usage("memory limit '%s' is not understood; give bytes, or a number with K, M, G or "
+                              "T, such as --memory-limit 4G",
+                              value);
     return CLI_DONE;
 }
 
@@ -275,10 +258,9 @@ static int apply_grid(cli_arguments *arguments, const char *value) {
         arguments->grid[i] = (int)parts.dims[i];
     }
     if (parsed != 1)
-        return cli_fail_usage(
-            "grid '%s' is not understood; give the number of parts of each dim, slowest first, such as "
-            "--grid 2x2x1",
-            value);
+        return cli_fail_usage("grid '%s' is not understood; give the number of parts of each dim, slowest "
+                              "first, such as --grid 2x2x1",
+                              value);
     arguments->grid_ndim = parts.ndim;
     return CLI_DONE;
 }
@@ -289,174 +271,117 @@ static int apply_output(cli_arguments *arguments, const char *value) {
     return CLI_DONE;
 }
 
-static int apply_recursive(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->recursive = 1;
-    return CLI_DONE;
-}
-
 static int apply_archives(cli_arguments *arguments, const char *value) {
     if (*value == '\0') return cli_fail_usage("the folder of archives has no name; give --archives a folder");
     arguments->archives_dir = value;
     return CLI_DONE;
 }
 
-static int apply_force(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->force = 1;
-    return CLI_DONE;
-}
-
-static int apply_no_metadata(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->no_metadata = 1;
-    return CLI_DONE;
-}
-
-static int apply_verify(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->verify = 1;
-    return CLI_DONE;
-}
-
-static int apply_exact(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->exact = 1;
-    return CLI_DONE;
-}
-
-static int apply_json(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->json = 1;
-    return CLI_DONE;
-}
-
-static int apply_quiet(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->quiet = 1;
-    arguments->verbose = 0;
-    return CLI_DONE;
-}
-
-static int apply_verbose(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->verbose = 1;
-    arguments->quiet = 0;
-    return CLI_DONE;
-}
-
-static int apply_help(cli_arguments *arguments, const char *unused) {
-    (void)unused;
-    arguments->help = 1;
-    return CLI_DONE;
-}
-
 static const option_row rows[] = {
-    {CLI_COMPRESS, 'o', "output", NULL, "OUT", apply_output,
-     "write the archive here, or into this folder; - is standard output (default IN.csz)"},
-    {CLI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
-     "write the field here, or into this folder; - is standard output, x.npy gets a header (default IN "
-     "without .csz; of x.f32.csz a preview is x.level2.f32, a part x.part.f32)"},
-    {CLI_COMPRESS, 'r', "recursive", NULL, NULL, apply_recursive,
-     "take the .npy, .f32 and .f64 files in folders; with -t and -d every file"},
-    {CLI_DECOMPRESS | CLI_INFO | CLI_TEST, 'r', "recursive", NULL, NULL, apply_recursive,
-     "take the .csz files in folders"},
-    {CLI_VERIFY, 'r', "recursive", NULL, NULL, apply_recursive,
-     "take the files in folders that have an archive"},
-    {CLI_VERIFY, 0, "archives", NULL, "DIR", apply_archives,
-     "the archives are in this folder (default: beside their originals)"},
-    {CLI_MPI_COMPRESS, 'o', "output", NULL, "OUT", apply_output, "write the archive here"},
-    {CLI_MPI_DECOMPRESS, 'o', "output", NULL, "OUT", apply_output,
-     "write the field here; x.npy gets a header"},
-    {READS_FIELD, 't', "type", NULL, "f32|f64", apply_type,
-     "type of a raw field's values; a name that ends in .f32 or .f64 tells it"},
-    {READS_FIELD, 'd', "dims", NULL, "512x512x512", apply_dims, "dims of a raw field, slowest first"},
+    OPTION(CLI_COMPRESS, 'o', "output", "OUT", apply_output,
+           "write the archive here, or into this folder; - is standard output (default IN.csz)"),
+    OPTION(CLI_DECOMPRESS, 'o', "output", "OUT", apply_output,
+           "write the field here, or into this folder; - is standard output, x.npy gets a header (default IN "
+           "without .csz; of x.f32.csz a preview is x.level2.f32, a part x.part.f32)"),
+    FLAG(CLI_COMPRESS, 'r', "recursive", recursive,
+         "take the .npy, .f32 and .f64 files in folders; with -t and -d every file"),
+    FLAG(CLI_DECOMPRESS | CLI_INFO | CLI_TEST, 'r', "recursive", recursive, "take the .csz files in folders"),
+    FLAG(CLI_VERIFY, 'r', "recursive", recursive, "take the files in folders that have an archive"),
+    OPTION(CLI_VERIFY, 0, "archives", "DIR", apply_archives,
+           "the archives are in this folder (default: beside their originals)"),
+    OPTION(CLI_MPI_COMPRESS, 'o', "output", "OUT", apply_output, "write the archive here"),
+    OPTION(CLI_MPI_DECOMPRESS, 'o', "output", "OUT", apply_output,
+           "write the field here; x.npy gets a header"),
+    OPTION(READS_FIELD, 't', "type", "f32|f64", apply_type,
+           "type of a raw field's values; a name that ends in .f32 or .f64 tells it"),
+    OPTION(READS_FIELD, 'd', "dims", "512x512x512", apply_dims, "dims of a raw field, slowest first"),
     {SETS_BOUND, 'e', "error", "bound", "1e-3", apply_bound,
-     "the bound: largest error, or least PSNR in dB with -m psnr"},
-    {CLI_COMPRESS, 0, "size", NULL, "10MB", apply_size,
-     "instead of -e: a bound whose archive has at most this size, and nearly always at most 3% less"},
+     "the bound: largest error, or least PSNR in dB with -m psnr", 0},
+    OPTION(CLI_COMPRESS, 0, "size", "10MB", apply_size,
+           "instead of -e: a bound whose archive has at most this size, and nearly always at most 3% less"),
     {CLI_COMPARE, 'e', "bound", "error", "1e-3", apply_compare_bound,
-     "exit 1 if any |a - b| is larger; 0 means equal"},
-    {CLI_COMPARE, 'm', "mode", NULL, "abs|pwr|exact", apply_mode,
-     "meaning of --bound: absolute (default), times each |value|; exact: no bound, exit 1 if any bit "
-     "differs"},
+     "exit 1 if any |a - b| is larger; 0 means equal", 0},
+    OPTION(CLI_COMPARE, 'm', "mode", "abs|pwr|exact", apply_mode,
+           "meaning of --bound: absolute (default), times each |value|; exact: no bound, exit 1 if any bit "
+           "differs"),
     {CLI_ANALYZE, 'e', "error", "bound", "1e-3", apply_bound,
-     "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)"},
-    {CLI_COMPRESS, 'm', "mode", NULL, "NAME", apply_mode,
-     "meaning of -e: abs (default), rel: times (max - min), psnr, pwr: times each |value|, ratio to reach; "
-     "exact: no -e, all bits kept"},
-    {(ENCODES & ~CLI_COMPRESS) | CLI_HDF5 | CLI_REPACK, 'm', "mode", NULL, "NAME", apply_mode,
-     "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; exact: no "
-     "-e, all bits kept"},
-    {CLI_ANALYZE, 'm', "mode", NULL, "NAME", apply_mode,
-     "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; exact: no "
-     "-e, all bits kept"},
-    {BOUNDED | CLI_COMPARE | CLI_HDF5 | CLI_REPACK, 0, "floor", NULL, "A", apply_floor,
-     "with -m pwr: values may also have this absolute error, which makes small ones cheaper"},
-    {BOUNDED | CLI_HDF5 | CLI_REPACK, 0, "unsigned-zeros", NULL, NULL, apply_unsigned_zeros,
-     "-0.0 counts as 0 and may lose its sign; not with -m pwr and exact"},
-    {SETS_BOUND, 'p', "predictor", NULL, "NAME", apply_predictor,
-     "lorenzo (default), pyramid (has previews; not in 1-D, nor where raw values are smaller), or auto: what "
-     "a sample finds smaller"},
-    {CLI_ANALYZE, 'p', "predictor", NULL, "NAME", apply_predictor,
-     "auto or pyramid: sizes of every predictor (default); lorenzo: of that alone, which is faster"},
-    {SETS_BOUND, 'w', "workflow", NULL, "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"},
-    {ENCODES, 'z', "zstd", NULL, "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"},
-    {RUNS, 'b', "backend", NULL, "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"},
-    {(RUNS & ~MPI) | CLI_COMPARE | CLI_INFO, 'j', "threads", NULL, "N", apply_threads,
-     "threads, 0 for one per core (default); never changes the bytes"},
-    {MPI, 'j', "threads", NULL, "N", apply_threads,
-     "threads of each rank; 0 (default): the node's cores divided among its ranks"},
-    {MPI, 0, "grid", NULL, "2x2x1", apply_grid,
-     "parts of each dim, slowest first, one a rank (default: slabs of the slowest dim)"},
-    {CLI_ANALYZE, 0, "exact", NULL, NULL, apply_exact,
-     "count every tile and code every workflow, instead of predicting from a sample"},
-    {CLI_MPI_COMPRESS, 0, "fill", NULL, "V", apply_fill,
-     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; none: every value counts"},
-    {(BOUNDED & ~MPI) | CLI_COMPARE, 0, "fill", NULL, "V", apply_fill,
-     "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file says; "
-     "none: every value counts"},
-    {CLI_REPACK, 0, "var", NULL, "T=0.01abs,...", apply_var,
-     "bounds of variables: a name, =, a number and abs, rel, psnr or pwr, or exact; with no -e these alone "
-     "are "
-     "compressed"},
-    {CLI_REPACK, 0, "skip", NULL, "NAME,...", apply_skip, "leave these variables as they are"},
-    {CLI_REPACK, 0, "dry-run", NULL, NULL, apply_dry_run,
-     "write nothing: predict the ratios from some chunks of each variable"},
-    {CLI_HDF5, 0, "fill", NULL, "V", apply_fill,
-     "the missing value: a number, nan, none, or auto (default) for the dataset's own"},
-    {CLI_REPACK, 0, "fill", NULL, "V|NAME=V,...", apply_fills,
-     "the missing value of all variables, or of those named: a number, nan, none, or auto (default) for "
-     "the variable's own"},
-    {CLI_HDF5, 0, "of", NULL, "FIELD", apply_field_path,
-     "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"},
-    {CLI_HDF5, 0, "optional", NULL, NULL, apply_optional,
-     "datasets of integers or text are stored as they are, not refused"},
-    {CLI_DECOMPRESS, 0, "level", NULL, "N", apply_level,
-     "restore a preview: every 2^N-th value along each dim, of an archive compressed with -p pyramid or "
-     "auto"},
-    {CLI_DECOMPRESS, 0, "region", NULL, "z0:z1,y0:y1,x0:x1", apply_region,
-     "restore this half-open box alone, one range per dim; an end left out is the field's"},
-    {CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_INFO, 0, "memory-limit", NULL, "BYTES",
-     apply_memory_limit, "use no more memory, K, M, G, T are understood (default: half of what is free)"},
-    {MPI, 0, "memory-limit", NULL, "BYTES", apply_memory_limit,
-     "what each rank may use, K, M, G, T are understood (default: what a box takes, if half of the node's "
-     "free "
-     "memory holds all)"},
-    {CLI_COMPRESS | CLI_MPI_COMPRESS, 0, "verify", NULL, NULL, apply_verify,
-     "restore and compare before writing anything"},
-    {CLI_COMPRESS, 0, "no-metadata", NULL, NULL, apply_no_metadata,
-     "leave out name, dims' names and attributes of a dataset of an HDF5 or netCDF-4 file"},
-    {CLI_BENCH, 0, "repeat", NULL, "N", apply_repeat, "runs of each direction, the median counts (5)"},
-    {EVERYWHERE | CLI_REPACK, 0, "json", NULL, NULL, apply_json,
-     "one JSON object instead of text, on one line; of several files one each"},
-    {WRITES | MPI | CLI_REPACK, 'f', "force", NULL, NULL, apply_force, "replace an existing output"},
-    {TALKS | MPI | CLI_REPACK, 'q', "quiet", NULL, NULL, apply_quiet,
-     "print nothing but errors, and JSON where it is asked for"},
-    {TALKS | MPI, 'v', "verbose", NULL, NULL, apply_verbose, "print more: the field, its frames, threads"},
-    {EVERYWHERE | MPI | CLI_REPACK, 'h', "help", NULL, NULL, apply_help, "this text"},
+     "a bound; give -e again for more of them (default -m rel, 1e-2, 1e-3 and 1e-4)", 0},
+    OPTION(CLI_COMPRESS, 'm', "mode", "NAME", apply_mode,
+           "meaning of -e: abs (default), rel: times (max - min), psnr, pwr: times each |value|, ratio to "
+           "reach; exact: no -e, all bits kept"),
+    OPTION((ENCODES & ~CLI_COMPRESS) | CLI_HDF5 | CLI_REPACK, 'm', "mode", "NAME", apply_mode,
+           "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; "
+           "exact: no -e, all bits kept"),
+    OPTION(CLI_ANALYZE, 'm', "mode", "NAME", apply_mode,
+           "meaning of the bound: abs (default), rel: times (max - min), psnr, pwr: times each |value|; "
+           "exact: no -e, all bits kept"),
+    OPTION(BOUNDED | CLI_COMPARE | CLI_HDF5 | CLI_REPACK, 0, "floor", "A", apply_floor,
+           "with -m pwr: values may also have this absolute error, which makes small ones cheaper"),
+    FLAG(BOUNDED | CLI_HDF5 | CLI_REPACK, 0, "unsigned-zeros", unsigned_zeros,
+         "-0.0 counts as 0 and may lose its sign; not with -m pwr and exact"),
+    OPTION(SETS_BOUND, 'p', "predictor", "NAME", apply_predictor,
+           "lorenzo (default), pyramid (has previews; not in 1-D, nor where raw values are smaller), or "
+           "auto: what a sample finds smaller"),
+    OPTION(CLI_ANALYZE, 'p', "predictor", "NAME", apply_predictor,
+           "auto or pyramid: sizes of every predictor (default); lorenzo: of that alone, which is faster"),
+    OPTION(SETS_BOUND, 'w', "workflow", "NAME", apply_workflow, "auto (default), huffman, rle or rle+vle"),
+    OPTION(ENCODES, 'z', "zstd", "zstd[:LEVEL]", apply_zstd, "a final zstd pass, level 1 to 22 (3)"),
+    OPTION(RUNS, 'b', "backend", "auto|cpu|cuda", apply_backend, "where to run; never changes the bytes"),
+    OPTION((RUNS & ~MPI) | CLI_COMPARE | CLI_INFO, 'j', "threads", "N", apply_threads,
+           "threads, 0 for one per core (default); never changes the bytes"),
+    OPTION(MPI, 'j', "threads", "N", apply_threads,
+           "threads of each rank; 0 (default): the node's cores divided among its ranks"),
+    OPTION(MPI, 0, "grid", "2x2x1", apply_grid,
+           "parts of each dim, slowest first, one a rank (default: slabs of the slowest dim)"),
+    FLAG(CLI_ANALYZE, 0, "exact", exact,
+         "count every tile and code every workflow, instead of predicting from a sample"),
+    OPTION(
+        CLI_MPI_COMPRESS, 0, "fill", "V", apply_fill,
+        "values with the bits of V (a number or nan) are missing: 0 is not -0.0; none: every value counts"),
+    OPTION((BOUNDED & ~MPI) | CLI_COMPARE, 0, "fill", "V", apply_fill,
+           "values with the bits of V (a number or nan) are missing: 0 is not -0.0; auto: as an HDF5 file "
+           "says; none: every value counts"),
+    OPTION(CLI_REPACK, 0, "var", "T=0.01abs,...", apply_var,
+           "bounds of variables: a name, =, a number and abs, rel, psnr or pwr, or exact; with no -e these "
+           "alone are compressed"),
+    OPTION(CLI_REPACK, 0, "skip", "NAME,...", apply_skip, "leave these variables as they are"),
+    FLAG(CLI_REPACK, 0, "dry-run", dry_run,
+         "write nothing: predict the ratios from some chunks of each variable"),
+    OPTION(CLI_HDF5, 0, "fill", "V", apply_fill,
+           "the missing value: a number, nan, none, or auto (default) for the dataset's own"),
+    OPTION(CLI_REPACK, 0, "fill", "V|NAME=V,...", apply_fills,
+           "the missing value of all variables, or of those named: a number, nan, none, or auto (default) "
+           "for the variable's own"),
+    OPTION(CLI_HDF5, 0, "of", "FIELD", apply_field_path,
+           "make -m rel and psnr hold for this whole field: its absolute bound and fill value are printed"),
+    FLAG(CLI_HDF5, 0, "optional", optional,
+         "datasets of integers or text are stored as they are, not refused"),
+    OPTION(CLI_DECOMPRESS, 0, "level", "N", apply_level,
+           "restore a preview: every 2^N-th value along each dim, of an archive compressed with -p pyramid "
+           "or auto"),
+    OPTION(CLI_DECOMPRESS, 0, "region", "z0:z1,y0:y1,x0:x1", apply_region,
+           "restore this half-open box alone, one range per dim; an end left out is the field's"),
+    OPTION(CLI_COMPRESS | CLI_DECOMPRESS | CLI_VERIFY | CLI_TEST | CLI_INFO, 0, "memory-limit", "BYTES",
+           apply_memory_limit,
+           "use no more memory, K, M, G, T are understood (default: half of what is free)"),
+    OPTION(MPI, 0, "memory-limit", "BYTES", apply_memory_limit,
+           "what each rank may use, K, M, G, T are understood (default: what a box takes, if half of the "
+           "node's free memory holds all)"),
+    FLAG(CLI_COMPRESS | CLI_MPI_COMPRESS, 0, "verify", verify, "restore and compare before writing anything"),
+    FLAG(CLI_COMPRESS, 0, "no-metadata", no_metadata,
+         "leave out name, dims' names and attributes of a dataset of an HDF5 or netCDF-4 file"),
+    OPTION(CLI_BENCH, 0, "repeat", "N", apply_repeat, "runs of each direction, the median counts (5)"),
+    FLAG(EVERYWHERE | CLI_REPACK, 0, "json", json,
+         "one JSON object instead of text, on one line; of several files one each"),
+    FLAG(WRITES | MPI | CLI_REPACK, 'f', "force", force, "replace an existing output"),
+    FLAG(TALKS | MPI | CLI_REPACK, 'q', "quiet", quiet,
+         "print nothing but errors, and JSON where it is asked for"),
+    FLAG(TALKS | MPI, 'v', "verbose", verbose, "print more: the field, its frames, threads"),
+    FLAG(EVERYWHERE | MPI | CLI_REPACK, 'h', "help", help, "this text"),
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
+#undef OPTION
+#undef FLAG
 
 int cli_arguments_fail_command(const char *name, const char *command) {
     if (name[0] == '-' && command)
@@ -491,6 +416,12 @@ static int fail_valueless(const char *option, const option_row *row) {
     return cli_fail_usage("option %s needs a value; give %s %s", option, option, row->value);
 }
 
+static void set_flag(cli_arguments *arguments, const option_row *row) {
+    if (row->letter == 'q' || row->letter == 'v')
+        arguments->quiet = arguments->verbose = 0; /* the last counts */
+    *(int *)((char *)arguments + row->flag) = 1;
+}
+
 /* "--name", "--name=value", "--name value"; moves *i to the last argument used. */
 static int parse_long(cli_arguments *arguments, cli_command command, const char *command_name, int argc,
                       char **argv, int *i) {
@@ -499,9 +430,12 @@ static int parse_long(cli_arguments *arguments, cli_command command, const char 
     size_t nchars = equals ? (size_t)(equals - option - 2) : strlen(option + 2);
     const option_row *row = find_name(command, option + 2, nchars);
     if (!row) return fail_unknown(command_name, option);
-    if (!row->value)
-        return equals ? cli_fail_usage("option --%s takes no value; give --%s alone", row->name, row->name)
-                      : row->apply(arguments, NULL);
+    if (!row->value && equals)
+        return cli_fail_usage("option --%s takes no value; give --%s alone", row->name, row->name);
+    if (!row->value) {
+        set_flag(arguments, row);
+        return CLI_DONE;
+    }
     if (equals) return row->apply(arguments, equals + 1);
     if (*i + 1 == argc) return fail_valueless(option, row);
     return row->apply(arguments, argv[++*i]);
@@ -513,15 +447,13 @@ static int parse_letters(cli_arguments *arguments, cli_command command, const ch
     for (const char *letter = argv[*i] + 1; *letter; letter++) {
         char option[] = {'-', *letter, '\0'};
         const option_row *row = find_letter(command, *letter);
-        int status;
         if (!row) return fail_unknown(command_name, option);
         if (row->value) {
             if (letter[1]) return row->apply(arguments, letter + 1);
             if (*i + 1 == argc) return fail_valueless(option, row);
             return row->apply(arguments, argv[++*i]);
         }
-        status = row->apply(arguments, NULL);
-        if (status != CLI_DONE) return status;
+        set_flag(arguments, row);
     }
     return CLI_DONE;
 }
@@ -566,6 +498,7 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
     }
     arguments->surplus_path = surplus;
     arguments->inputs = argv;
+    arguments->options.unsigned_zeros = arguments->unsigned_zeros;
     if (arguments->help) return CLI_DONE;
     if (arguments->options.bound_mode == CSZ_BOUND_RATIO && command != CLI_COMPRESS)
         return cli_fail_usage(
@@ -575,7 +508,7 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
                               "give --bound an absolute one",
                               cli_mode_names[arguments->options.bound_mode]);
     if (arguments->options.floor > 0 && arguments->options.bound_mode != CSZ_BOUND_PWR &&
-        !arguments->nvars) /* of repack, which may have variables with a pointwise bound */
+        !arguments->vars.n) /* of repack, which may have variables with a pointwise bound */
         return cli_fail_usage("--floor belongs to a pointwise bound; give it with -m pwr");
     if (arguments->options.unsigned_zeros &&
         (arguments->options.bound_mode == CSZ_BOUND_PWR || arguments->options.bound_mode == CSZ_BOUND_EXACT))
@@ -653,9 +586,8 @@ static int fail_without_cuda(void) {
         return cli_fail(
             "backend cuda is missing: this machine has no NVIDIA driver (libcuda.so.1); use -b cpu");
     dlclose(driver);
-    return cli_fail(
-        "backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU that it "
-        "is compiled for (install.md, CUDA); use -b cpu");
+    return cli_fail("backend cuda is missing: the NVIDIA driver is too old for this csz, or finds no GPU "
+                    "that it is compiled for (install.md, CUDA); use -b cpu");
 }
 
 csz_decompress_options cli_arguments_decoding(const cli_arguments *arguments) {

@@ -45,6 +45,12 @@ typedef enum cli_fill_choice {
 enum { CLI_MOST_BOUNDS = 32 };
 enum { CLI_MANY_PATHS = -1 }; /* for npaths_wanted: one or more */
 
+/* What an option says each time that it is given. */
+typedef struct cli_word_list {
+    const char *words[CLI_MOST_BOUNDS];
+    int n;
+} cli_word_list;
+
 typedef struct cli_arguments {
     const char *paths[2]; /* of the file that is worked on */
     int npaths;
@@ -68,14 +74,14 @@ typedef struct cli_arguments {
     const char *field_path; /* csz hdf5 cdvals --of */
     int optional;           /* csz hdf5 cdvals --optional */
     /* csz hdf5 repack: each --var and --skip, and each --fill that names variables */
-    const char *vars[CLI_MOST_BOUNDS], *skips[CLI_MOST_BOUNDS], *fills[CLI_MOST_BOUNDS];
-    int nvars, nskips, nfills;
+    cli_word_list vars, skips, fills;
     int dry_run;
     cli_region region;
     int grid[CSZ_MAX_NDIM], grid_ndim; /* csz-mpi --grid; 0: not given */
     int level;                         /* of a preview; 0: the field itself */
     int repeat;
-    int no_metadata; /* csz compress: attributes of a dataset are left out */
+    int no_metadata;    /* csz compress: attributes of a dataset are left out */
+    int unsigned_zeros; /* as options has it */
     int force, verify, exact, json, quiet, verbose, help;
 } cli_arguments;
 

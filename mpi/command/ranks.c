@@ -52,10 +52,9 @@ int fail_library(csz_status status, const csz_mpi_report *report, const char *ve
     const int rank = report->failed_rank < 0 ? 0 : report->failed_rank;
     const char *advice = "check the file, its place and the options";
     if (status == CSZ_ERROR_LIMIT)
-        return fail(
-            "%s needs %.0f MiB of memory a rank, a frame at a time, and less is allowed (rank %d said so "
-            "first); raise --memory-limit, or use fewer ranks a node",
-            name, ceil((double)(RANK_BASE_NBYTES + report->nbytes_memory) / 1048576), rank);
+        return fail("%s needs %.0f MiB of memory a rank, a frame at a time, and less is allowed (rank %d "
+                    "said so first); raise --memory-limit, or use fewer ranks a node",
+                    name, ceil((double)(RANK_BASE_NBYTES + report->nbytes_memory) / 1048576), rank);
     if (status == CSZ_ERROR_MEMORY) advice = "use more nodes, or give less with --memory-limit";
     if (status == CSZ_ERROR_BACKEND) advice = "use -b cpu";
     return fail("cannot %s %s: %s (rank %d said so first); %s", verb, name,

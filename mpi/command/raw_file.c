@@ -45,13 +45,11 @@ static int open_own(raw_input *input, const char *path, const cli_expected *expe
     if (cli_path_is_stdio(path) ||
         (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode)))
         return cli_fail_usage(
-            "%s is no regular file, and ranks read at different places; give a file, or use csz "
-            "compress",
+            "%s is no regular file, and ranks read at different places; give a file, or use csz compress",
             cli_input_name(path));
     if (cli_h5_is_path(path))
         return cli_fail_usage(
-            "%s is a dataset, and csz-mpi reads raw and .npy files; use csz compress, or the "
-            "HDF5 filter",
+            "%s is a dataset, and csz-mpi reads raw and .npy files; use csz compress, or the HDF5 filter",
             path);
     const int status = cli_path_has_suffix(path, ".npy") ? refuse_fortran_order(path) : CLI_DONE;
     return status == CLI_DONE ? cli_source_open(&input->source, path, expected, memory_limit) : status;

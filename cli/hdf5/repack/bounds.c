@@ -64,7 +64,7 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
 }
 
 int repack_find_bound(repacking *p, cli_repack_variable *v) {
-    hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
+    cli_h5_owned dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
     cli_h5_location at = {.path = v->path, .fill_of = v->path};
     cli_arguments arguments = {.options = v->options};
     int status = dataset >= 0 ? CLI_DONE : repack_fail_read(p, v->path);
@@ -74,7 +74,6 @@ int repack_find_bound(repacking *p, cli_repack_variable *v) {
     if (status == CLI_DONE) status = cli_h5_check_filters(dataset, v->type, &at);
     v->bound_abs = v->options.bound;
     if (status == CLI_DONE && cli_is_ranged(v->options.bound_mode)) status = resolve(p, v, dataset);
-    cli_h5_release(dataset);
     return status;
 }
 
@@ -93,7 +92,7 @@ static whole_chunk describe_chunk(const cli_repack_variable *v, hid_t dataset) {
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
     H5D_fill_time_t when = H5D_FILL_TIME_NEVER;
     unsigned options = 0;
-    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(dataset);
     if (cli_h5.H5Pfill_value_defined(dcpl, &defined) >= 0 && defined == H5D_FILL_VALUE_USER_DEFINED &&
         cli_h5.H5Pget_fill_time(dcpl, &when) >= 0 && when != H5D_FILL_TIME_NEVER &&
         cli_h5.H5Pget_fill_value(dcpl, repack_memory_type(v), &chunk.padding) < 0)
@@ -101,7 +100,6 @@ static whole_chunk describe_chunk(const cli_repack_variable *v, hid_t dataset) {
     chunk.cut_is_plain = cli_h5.H5Pget_layout(dcpl) == H5D_CHUNKED &&
                          cli_h5.H5Pget_chunk_opts(dcpl, &options) >= 0 &&
                          (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS);
-    cli_h5_release(dcpl);
     repack_chunks_of(chunk.extent, v, dataset);
     for (int d = 0; d < v->rank; d++) { /* of more than four dims the slowest become one */
         chunk.nelements *= chunk.extent[d];
@@ -133,8 +131,8 @@ static void chunk_at(repack_piece *at, const whole_chunk *chunk, const cli_repac
 static int read_chunk(void *values, const repack_piece *at, const whole_chunk *chunk,
                       const cli_repack_variable *v, hid_t dataset) {
     const hsize_t first[H5S_MAX_RANK] = {0};
-    hid_t space = cli_h5.H5Dget_space(dataset),
-          memory = cli_h5.H5Screate_simple(v->rank, chunk->extent, NULL);
+    cli_h5_owned space = cli_h5.H5Dget_space(dataset),
+                 memory = cli_h5.H5Screate_simple(v->rank, chunk->extent, NULL);
     for (uint64_t i = 0; at->nelements < chunk->nelements && i < chunk->nelements; i++)
         memcpy((char *)values + i * cli_type_nbytes(v->type), &chunk->padding, cli_type_nbytes(v->type));
     const int is_done =
@@ -142,8 +140,6 @@ static int read_chunk(void *values, const repack_piece *at, const whole_chunk *c
         cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0 &&
         cli_h5.H5Sselect_hyperslab(memory, H5S_SELECT_SET, first, NULL, at->n, NULL) >= 0 &&
         cli_h5.H5Dread(dataset, repack_memory_type(v), memory, space, H5P_DEFAULT, values) >= 0;
-    cli_h5_release(memory);
-    cli_h5_release(space);
     return is_done;
 }
 
@@ -152,15 +148,14 @@ static csz_status compress_chunk(size_t *nbytes, csz_context *context, const voi
                                  const csz_field *field, const csz_options *options) {
     size_t capacity = 0;
     csz_status status = csz_compress_bound(&capacity, field, options);
-    void *archive = status == CSZ_OK ? malloc(capacity) : NULL;
+    CLI_FREED void *archive = status == CSZ_OK ? malloc(capacity) : NULL;
     if (status == CSZ_OK && !archive) status = CSZ_ERROR_MEMORY;
     if (status == CSZ_OK) status = csz_compress(context, archive, capacity, nbytes, values, field, options);
-    free(archive);
     return status;
 }
 
 int repack_predict(repacking *p, cli_repack_variable *v) {
-    hid_t dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
+    cli_h5_owned dataset = cli_h5.H5Oopen(p->from, v->path, H5P_DEFAULT);
     csz_context *context = NULL;
     csz_options options = v->options;
     if (cli_is_ranged(options.bound_mode)) options.bound_mode = CSZ_BOUND_ABS;
@@ -204,7 +199,6 @@ int repack_predict(repacking *p, cli_repack_variable *v) {
     }
     free(values);
     csz_context_destroy(context);
-    cli_h5_release(dataset);
     return status;
 }
 

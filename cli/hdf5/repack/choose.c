@@ -16,8 +16,9 @@ enum { LEAST_NBYTES = 1024 }; /* of a dataset that is worth an archive's structu
 static char *read_text(hid_t dataset, const char *name) {
     char *text = NULL;
     if (cli_h5.H5Aexists(dataset, name) <= 0) return NULL;
-    hid_t attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT);
-    hid_t type = attribute >= 0 ? cli_h5.H5Aget_type(attribute) : -1, space = cli_h5.H5Aget_space(attribute);
+    cli_h5_owned attribute = cli_h5.H5Aopen(dataset, name, H5P_DEFAULT);
+    cli_h5_owned type = attribute >= 0 ? cli_h5.H5Aget_type(attribute) : -1,
+                 space = cli_h5.H5Aget_space(attribute);
     if (type >= 0 && space >= 0 && cli_h5.H5Tget_class(type) == H5T_STRING &&
         cli_h5.H5Sget_simple_extent_npoints(space) == 1) {
         if (cli_h5.H5Tis_variable_str(type) > 0) {
@@ -32,28 +33,23 @@ static char *read_text(hid_t dataset, const char *name) {
             }
         }
     }
-    cli_h5_release(space);
-    cli_h5_release(type);
-    cli_h5_release(attribute);
     return text;
 }
 
 /* Words of an attribute such as coordinates = "lat lon" or cell_measures = "area: areacella". */
 static int add_words(repacking *p, hid_t object, const char *group, const char *attribute,
                      const char *kept_as) {
-    char *text = read_text(object, attribute), *rest = text;
+    CLI_FREED char *text = read_text(object, attribute);
+    char *rest = text;
     int status = CLI_DONE;
     for (char *word; status == CLI_DONE && text && (word = strtok_r(rest, " \t\n", &rest));) {
         if (word[strlen(word) - 1] == ':') continue; /* what the next word is */
-        if (!repack_grow((void **)&p->mentions, p->nmentions, &p->mentions_capacity, sizeof *p->mentions)) {
-            status = repack_fail_memory();
-            break;
-        }
+        if (!repack_grow((void **)&p->mentions, p->nmentions, &p->mentions_capacity, sizeof *p->mentions))
+            return repack_fail_memory();
         mention m = {strdup(group), strdup(word), kept_as};
         if (!m.group || !m.name) status = repack_fail_memory();
         p->mentions[p->nmentions++] = m;
     }
-    free(text);
     return status;
 }
 
@@ -77,14 +73,13 @@ int repack_add_mentions(repacking *p, hid_t object, const char *group) {
 
 /* Whether the attribute is one of these texts; spaces around it and case do not count. */
 static int is_one_of(hid_t dataset, const char *attribute, const char *const *texts, size_t n) {
-    char *found = read_text(dataset, attribute);
+    CLI_FREED char *found = read_text(dataset, attribute);
     int is_found = 0;
     const char *text = found ? found + strspn(found, " \t") : "";
     size_t nchars = strlen(text);
     while (nchars && strchr(" \t\n", text[nchars - 1])) nchars--;
     for (size_t i = 0; i < n; i++)
         is_found |= nchars == strlen(texts[i]) && strncasecmp(text, texts[i], nchars) == 0;
-    free(found);
     return is_found;
 }
 
@@ -106,9 +101,8 @@ static int is_coordinate(hid_t dataset) {
                                         "degreesn",      "degreen",      "degrees_east", "degree_east",
                                         "degrees_e",     "degree_e",     "degreese",     "degreee"};
     static const char *const axes[] = {"X", "Y", "Z", "T"};
-    char *unit = read_text(dataset, "units");
+    CLI_FREED char *unit = read_text(dataset, "units");
     const int is_time = unit && strstr(unit, " since ");
-    free(unit);
     return is_time || is_one_of(dataset, "standard_name", names, sizeof names / sizeof names[0]) ||
            is_one_of(dataset, "units", units, sizeof units / sizeof units[0]) ||
            is_one_of(dataset, "axis", axes, sizeof axes / sizeof axes[0]);
@@ -200,8 +194,8 @@ static int has_filter(hid_t dcpl, H5Z_filter_t wanted) {
 
 /* Why a dataset stays as it is, or NULL; the rest of the variable is filled in. */
 static const char *describe(cli_repack_variable *v, hid_t dataset) {
-    hid_t type = cli_h5.H5Dget_type(dataset), space = cli_h5.H5Dget_space(dataset);
-    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    cli_h5_owned type = cli_h5.H5Dget_type(dataset), space = cli_h5.H5Dget_space(dataset);
+    cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(dataset);
     hsize_t dims[H5S_MAX_RANK];
     const H5T_class_t class = type >= 0 ? cli_h5.H5Tget_class(type) : H5T_NO_CLASS;
     const int is_known = type >= 0 && cli_h5_take_type(&v->type, type);
@@ -216,9 +210,6 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
     v->nbytes = v->nelements * (type >= 0 ? cli_h5.H5Tget_size(type) : 0);
     v->nbytes_before = v->nbytes_after = cli_h5.H5Dget_storage_size(dataset);
     v->has_fletcher32 = has_filter(dcpl, H5Z_FILTER_FLETCHER32);
-    cli_h5_release(dcpl);
-    cli_h5_release(space);
-    cli_h5_release(type);
     if (!is_known)
         return class == H5T_INTEGER  ? "integers"
                : class == H5T_STRING ? "text"
@@ -237,16 +228,13 @@ int repack_look_at_attributes(repacking *p, hid_t object, const char *path) {
     const int status = cli_h5_check_attributes(object, path, "or copy it again from its source");
     if (status != CLI_DONE) return status;
     for (hsize_t i = 0; !p->has_large_attributes; i++) {
-        hid_t attribute =
+        cli_h5_owned attribute =
             cli_h5.H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
         if (attribute < 0) break;
-        hid_t type = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
+        cli_h5_owned type = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
         const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : 0;
         const size_t size = type >= 0 ? cli_h5.H5Tget_size(type) : 0;
         p->has_large_attributes = size && n > 0 && (uint64_t)n >= (LARGE_NBYTES + size - 1) / size;
-        cli_h5_release(space);
-        cli_h5_release(type);
-        cli_h5_release(attribute);
     }
     return CLI_DONE;
 }

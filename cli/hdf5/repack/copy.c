@@ -29,11 +29,10 @@ static hid_t copy_type(repacking *p, hid_t type) {
     hobj_ref_t address;
     hid_t copy = cli_h5.H5Tcopy(type);
     if (copy < 0 || cli_h5.H5Tcommitted(type) <= 0) return copy;
-    hid_t tcpl = cli_h5.H5Tget_create_plist(type);
+    cli_h5_owned tcpl = cli_h5.H5Tget_create_plist(type);
     int is_done = tcpl >= 0 && cli_h5.H5Rcreate(&address, type, ".", H5R_OBJECT, -1) >= 0;
     for (uint64_t i = 0; is_done && i < p->ntypes; i++) {
         if (p->types[i].address != address) continue;
-        cli_h5_release(tcpl);
         cli_h5_release(copy);
         return cli_h5.H5Iinc_ref(p->types[i].copy) > 0 ? p->types[i].copy : -1;
     }
@@ -41,7 +40,6 @@ static hid_t copy_type(repacking *p, hid_t type) {
               cli_h5.H5Tcommit_anon(p->to, copy, tcpl, H5P_DEFAULT) >= 0 &&
               repack_grow((void **)&p->types, p->ntypes, &p->types_capacity, sizeof *p->types) &&
               cli_h5.H5Iinc_ref(copy) > 0;
-    cli_h5_release(tcpl);
     if (is_done) {
         p->types[p->ntypes++] = (known_type){address, copy};
         return copy;
@@ -56,14 +54,13 @@ static hid_t copy_type(repacking *p, hid_t type) {
  * old file.
  */
 static void take_group_order(hid_t properties, hid_t group) {
-    hid_t gcpl = cli_h5.H5Gget_create_plist(group);
+    cli_h5_owned gcpl = cli_h5.H5Gget_create_plist(group);
     unsigned links = 0, attributes = 0;
     (void)cli_h5.H5Pset_obj_track_times(properties, 0); /* the same file gives the same bytes */
     if (cli_h5.H5Pget_link_creation_order(gcpl, &links) >= 0)
         (void)cli_h5.H5Pset_link_creation_order(properties, links);
     if (cli_h5.H5Pget_attr_creation_order(gcpl, &attributes) >= 0)
         (void)cli_h5.H5Pset_attr_creation_order(properties, attributes);
-    cli_h5_release(gcpl);
 }
 
 /* What HDF5 has allocated for n values of any length. */
@@ -78,9 +75,9 @@ static void free_texts(char *values, size_t n, hid_t type) {
 /* The attribute as it is; references are left empty. */
 static int copy_attribute(repacking *p, hid_t attribute, hid_t to) {
     const ssize_t n = cli_h5.H5Aget_name(attribute, 0, NULL);
-    char *name = n > 0 ? calloc(1, (size_t)n + 1) : NULL;
-    hid_t found = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
-    hid_t type = found >= 0 ? copy_type(p, found) : -1, copy = -1;
+    CLI_FREED char *name = n > 0 ? calloc(1, (size_t)n + 1) : NULL;
+    cli_h5_owned found = cli_h5.H5Aget_type(attribute), space = cli_h5.H5Aget_space(attribute);
+    cli_h5_owned type = found >= 0 ? copy_type(p, found) : -1, copy = -1;
     const hssize_t npoints = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
     int is_done =
         name && type >= 0 && npoints >= 0 && cli_h5.H5Aget_name(attribute, (size_t)n + 1, name) >= 0;
@@ -88,28 +85,21 @@ static int copy_attribute(repacking *p, hid_t attribute, hid_t to) {
     is_done = is_done && copy >= 0;
     const int is_null = space >= 0 && cli_h5.H5Sget_simple_extent_type(space) == H5S_NULL;
     if (is_done && npoints > 0 && !is_null && cli_h5.H5Tdetect_class(type, H5T_REFERENCE) <= 0) {
-        char *values = calloc((size_t)npoints, cli_h5.H5Tget_size(type));
+        CLI_FREED char *values = calloc((size_t)npoints, cli_h5.H5Tget_size(type));
         is_done = values && cli_h5.H5Aread(attribute, type, values) >= 0 &&
                   cli_h5.H5Awrite(copy, type, values) >= 0;
         if (is_done) free_texts(values, (size_t)npoints, type);
-        free(values);
     }
-    cli_h5_release(copy);
-    cli_h5_release(type);
-    cli_h5_release(space);
-    cli_h5_release(found);
-    free(name);
     return is_done;
 }
 
 static int copy_attributes(repacking *p, hid_t from, hid_t to) {
     const H5_index_t order = cli_h5_attribute_order(from);
     for (hsize_t i = 0;; i++) {
-        hid_t attribute = cli_h5.H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        cli_h5_owned attribute =
+            cli_h5.H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
         if (attribute < 0) return 1;
-        const int is_done = copy_attribute(p, attribute, to);
-        cli_h5_release(attribute);
-        if (!is_done) return 0;
+        if (!copy_attribute(p, attribute, to)) return 0;
     }
 }
 
@@ -131,8 +121,8 @@ static hid_t filtered(const cli_repack_variable *v, hid_t from) {
     settings.fill = v->options.has_fill ? CSZ_HDF5_FILL_GIVEN : CSZ_HDF5_FILL_NONE;
     settings.fill_value = v->options.has_fill ? v->options.fill : 0;
     const size_t n = csz_hdf5_pack(words, &settings);
-    hid_t old = cli_h5.H5Dget_create_plist(from), dcpl = old >= 0 ? cli_h5.H5Pcopy(old) : -1;
-    cli_h5_release(old);
+    cli_h5_owned old = cli_h5.H5Dget_create_plist(from);
+    hid_t dcpl = old >= 0 ? cli_h5.H5Pcopy(old) : -1;
     repack_chunks_of(chunk, v, from);
     if (dcpl >= 0 &&
         (cli_h5.H5Premove_filter(dcpl, H5Z_FILTER_ALL) < 0 || cli_h5.H5Pset_chunk(dcpl, v->rank, chunk) < 0 ||
@@ -176,10 +166,9 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
     const double span = v->metrics.max - v->metrics.min;
     if (check && status == CLI_DONE && span > 0 && v->options.bound_mode != CSZ_BOUND_PWR &&
         v->options.bound_mode != CSZ_BOUND_EXACT && v->bound_abs >= 0.5 * span)
-        cli_note(
-            "note: the bound of %s is %.4g, and its values span %.4g: all may come back as one; give it a "
-            "bound of its own with --var, or -m rel",
-            v->path, v->bound_abs, span);
+        cli_note("note: the bound of %s is %.4g, and its values span %.4g: all may come back as one; give it "
+                 "a bound of its own with --var, or -m rel",
+                 v->path, v->bound_abs, span);
     if (status == CLI_DONE && v->metrics.violations)
         status = cli_fail(
             "%llu values of %s would break the bound, so nothing is written; report this with the file",
@@ -189,8 +178,8 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
 
 static int compress_dataset(repacking *p, cli_repack_variable *v, hid_t from, hid_t to_group,
                             const char *name) {
-    hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
-    hid_t space = cli_h5.H5Dget_space(from), dcpl = filtered(v, from), to = -1;
+    cli_h5_owned found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
+    cli_h5_owned space = cli_h5.H5Dget_space(from), dcpl = filtered(v, from), to = -1;
     int status = CLI_DONE;
     if (type >= 0 && space >= 0 && dcpl >= 0)
         to = cli_h5.H5Dcreate2(to_group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
@@ -201,11 +190,6 @@ static int compress_dataset(repacking *p, cli_repack_variable *v, hid_t from, hi
     to = status == CLI_DONE ? cli_h5.H5Oopen(to_group, name, H5P_DEFAULT) : -1;
     if (status == CLI_DONE) status = to >= 0 ? copy_values(p, v, from, to, 1) : repack_fail_write(p, v->path);
     if (status == CLI_DONE) v->nbytes_after = cli_h5.H5Dget_storage_size(to);
-    cli_h5_release(to);
-    cli_h5_release(dcpl);
-    cli_h5_release(space);
-    cli_h5_release(type);
-    cli_h5_release(found);
     return status;
 }
 
@@ -221,17 +205,14 @@ static int has_any_length(hid_t type) {
  * types are merged, HDF5 searches the whole new file for it and crashes.
  */
 static int can_copy_whole(hid_t dataset) {
-    hid_t type = cli_h5.H5Dget_type(dataset);
+    cli_h5_owned type = cli_h5.H5Dget_type(dataset);
     int can = type >= 0 && cli_h5.H5Tcommitted(type) <= 0 && !has_any_length(type);
-    cli_h5_release(type);
     for (hsize_t i = 0; can; i++) {
-        hid_t attribute =
+        cli_h5_owned attribute =
             cli_h5.H5Aopen_by_idx(dataset, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
         if (attribute < 0) break;
-        type = cli_h5.H5Aget_type(attribute);
-        can = type >= 0 && cli_h5.H5Tcommitted(type) <= 0;
-        cli_h5_release(type);
-        cli_h5_release(attribute);
+        cli_h5_owned of_attribute = cli_h5.H5Aget_type(attribute);
+        can = of_attribute >= 0 && cli_h5.H5Tcommitted(of_attribute) <= 0;
     }
     return can;
 }
@@ -239,8 +220,9 @@ static int can_copy_whole(hid_t dataset) {
 /* A dataset that it may not, read and written; references in it are left empty. */
 static int copy_by_values(repacking *p, const cli_repack_variable *v, hid_t from, hid_t to_group,
                           const char *name) {
-    hid_t found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
-    hid_t space = cli_h5.H5Dget_space(from), dcpl = cli_h5.H5Dget_create_plist(from), to = -1;
+    cli_h5_owned found = cli_h5.H5Dget_type(from), type = found >= 0 ? copy_type(p, found) : -1;
+    cli_h5_owned space = cli_h5.H5Dget_space(from), dcpl = cli_h5.H5Dget_create_plist(from);
+    hid_t to = -1;
     const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
     if (type >= 0 && n >= 0 && dcpl >= 0)
         to = cli_h5.H5Dcreate2(to_group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
@@ -251,29 +233,23 @@ static int copy_by_values(repacking *p, const cli_repack_variable *v, hid_t from
         repack_piece at = {.nelements = 0};
         repack_chunks_of(chunk, v, from);
         repack_piece_shape(shape, chunk, v);
-        char *values = calloc((size_t)repack_piece_nelements(shape, v), cli_h5.H5Tget_size(type));
+        CLI_FREED char *values = calloc((size_t)repack_piece_nelements(shape, v), cli_h5.H5Tget_size(type));
         is_done = values != NULL;
         while (is_done && repack_next_piece(&at, shape, v)) {
             is_done =
                 repack_move_piece(values, &at, type, from, 0) && repack_move_piece(values, &at, type, to, 1);
             if (is_done) free_texts(values, (size_t)at.nelements, type);
         }
-        free(values);
     }
     if (to >= 0 && cli_h5.H5Idec_ref(to) < 0) is_done = 0;
-    cli_h5_release(dcpl);
-    cli_h5_release(space);
-    cli_h5_release(type);
-    cli_h5_release(found);
     return is_done;
 }
 
 /* A type with a name. */
 static int copy_named_type(repacking *p, hid_t from, hid_t to_group, const char *name) {
-    hid_t to = copy_type(p, from);
+    cli_h5_owned to = copy_type(p, from);
     const int is_done = to >= 0 && cli_h5.H5Olink(to, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
                         copy_attributes(p, from, to);
-    cli_h5_release(to);
     return is_done;
 }
 
@@ -291,8 +267,8 @@ static int copy_link(repacking *p, hid_t to_group, const char *name, const char 
 
 static int copy_one(repacking *p, hid_t group, const char *group_path, const char *name, const char *value,
                     size_t value_nbytes, hid_t object) {
-    hid_t to_group = cli_h5.H5Oopen(p->to, group_path, H5P_DEFAULT);
-    char *path = repack_join(group_path, name);
+    cli_h5_owned to_group = cli_h5.H5Oopen(p->to, group_path, H5P_DEFAULT);
+    CLI_FREED char *path = repack_join(group_path, name);
     hobj_ref_t address;
     int status = to_group >= 0 && path ? CLI_DONE : repack_fail_write(p, group_path);
     const char *known = NULL;
@@ -308,12 +284,11 @@ static int copy_one(repacking *p, hid_t group, const char *group_path, const cha
         status = repack_add_object(p, address, path);
         if (status == CLI_DONE && kind == H5I_DATASET && !v) status = repack_fail_read(p, path);
         if (status == CLI_DONE && kind == H5I_GROUP) {
-            hid_t gcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_GROUP_CREATE_ID_g);
+            cli_h5_owned gcpl = cli_h5.H5Pcreate(*cli_h5.H5P_CLS_GROUP_CREATE_ID_g);
             take_group_order(gcpl, object);
-            hid_t made = gcpl >= 0 ? cli_h5.H5Gcreate2(to_group, name, H5P_DEFAULT, gcpl, H5P_DEFAULT) : -1;
+            cli_h5_owned made =
+                gcpl >= 0 ? cli_h5.H5Gcreate2(to_group, name, H5P_DEFAULT, gcpl, H5P_DEFAULT) : -1;
             if (made < 0 || !copy_attributes(p, object, made)) status = repack_fail_write(p, path);
-            cli_h5_release(made);
-            cli_h5_release(gcpl);
             if (status == CLI_DONE) status = repack_walk_links(p, object, path, copy_one);
         } else if (status == CLI_DONE && kind == H5I_DATASET && !v->kept_as) {
             status = compress_dataset(p, v, object, to_group, name);
@@ -325,13 +300,11 @@ static int copy_one(repacking *p, hid_t group, const char *group_path, const cha
             if (!is_done) status = repack_fail_write(p, path);
         }
     }
-    free(path);
-    cli_h5_release(to_group);
     return status;
 }
 static int copy_file(repacking *p) {
-    hid_t root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT),
-          new_root = cli_h5.H5Oopen(p->to, "/", H5P_DEFAULT);
+    cli_h5_owned root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT),
+                 new_root = cli_h5.H5Oopen(p->to, "/", H5P_DEFAULT);
     hobj_ref_t address;
     int status = root >= 0 && new_root >= 0 && cli_h5.H5Rcreate(&address, root, ".", H5R_OBJECT, -1) >= 0
                      ? repack_add_object(p, address, "/")
@@ -339,8 +312,6 @@ static int copy_file(repacking *p) {
     if (status == CLI_DONE) status = repack_walk_links(p, root, "/", copy_one);
     if (status == CLI_DONE && !copy_attributes(p, root, new_root)) status = repack_fail_write(p, "/");
     if (status == CLI_DONE) status = repack_set_references(p);
-    cli_h5_release(new_root);
-    cli_h5_release(root);
     return status;
 }
 

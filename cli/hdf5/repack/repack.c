@@ -23,7 +23,7 @@ static int run(repacking *p) {
     cli_repack *r = p->r;
     const cli_arguments *arguments = r->arguments;
     uint64_t total = 0;
-    hid_t root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT);
+    cli_h5_owned root = cli_h5.H5Oopen(p->from, "/", H5P_DEFAULT);
     hobj_ref_t address; /* links may lead up to the root */
     int status = root >= 0 && cli_h5.H5Rcreate(&address, root, ".", H5R_OBJECT, -1) >= 0
                      ? repack_add_object(p, address, "/")
@@ -31,7 +31,6 @@ static int run(repacking *p) {
     if (status == CLI_DONE) status = repack_look_at_attributes(p, root, "/");
     if (status == CLI_DONE) status = repack_add_mentions(p, root, "/");
     if (status == CLI_DONE) status = repack_walk_links(p, root, "/", repack_list_link);
-    cli_h5_release(root);
     repack_forget_objects(p);
     if (status == CLI_DONE) status = repack_choose(p);
     for (uint64_t i = 0; i < r->nvariables; i++) {

@@ -13,7 +13,7 @@ enum {
 };
 
 void repack_chunks_of(hsize_t *chunk, const cli_repack_variable *v, hid_t dataset) {
-    hid_t dcpl = cli_h5.H5Dget_create_plist(dataset);
+    cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(dataset);
     if (dcpl < 0 || cli_h5.H5Pget_layout(dcpl) != H5D_CHUNKED ||
         cli_h5.H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) < 1) {
         uint64_t n = v->nelements;
@@ -28,7 +28,6 @@ void repack_chunks_of(hsize_t *chunk, const cli_repack_variable *v, hid_t datase
             for (int k = 0; k < v->rank; k++) n *= chunk[k];
         }
     }
-    cli_h5_release(dcpl);
 }
 
 void repack_piece_shape(hsize_t *shape, const hsize_t *chunk, const cli_repack_variable *v) {
@@ -74,10 +73,10 @@ hid_t repack_memory_type(const cli_repack_variable *v) {
 int repack_move_piece(void *values, const repack_piece *at, hid_t type, hid_t dataset, int writes) {
     const hsize_t one = 1;
     hsize_t dims[H5S_MAX_RANK];
-    hid_t space = cli_h5.H5Dget_space(dataset);
+    cli_h5_owned space = cli_h5.H5Dget_space(dataset);
     const int rank = space >= 0 ? cli_h5.H5Sget_simple_extent_dims(space, dims, NULL) : 0;
     /* of the same shape: HDF5 would map a line to a box element by element */
-    hid_t memory =
+    cli_h5_owned memory =
         rank > 0 ? cli_h5.H5Screate_simple(rank, at->n, NULL) : cli_h5.H5Screate_simple(1, &one, NULL);
     int is_done = space >= 0 && memory >= 0 &&
                   (cli_h5.H5Sget_simple_extent_type(space) == H5S_SCALAR ||
@@ -86,8 +85,6 @@ int repack_move_piece(void *values, const repack_piece *at, hid_t type, hid_t da
         is_done = cli_h5.H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, values) >= 0;
     else if (is_done)
         is_done = cli_h5.H5Dread(dataset, type, memory, space, H5P_DEFAULT, values) >= 0;
-    cli_h5_release(memory);
-    cli_h5_release(space);
     return is_done;
 }
 

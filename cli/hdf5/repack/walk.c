@@ -16,10 +16,9 @@ int repack_fail_write(const repacking *p, const char *path) {
 }
 
 int repack_fail_read(const repacking *p, const char *path) {
-    return cli_fail(
-        "%s of %s cannot be read: it is damaged, or a filter that it needs is not found; check the "
-        "file, and HDF5_PLUGIN_PATH",
-        path, p->r->input_path);
+    return cli_fail("%s of %s cannot be read: it is damaged, or a filter that it needs is not found; check "
+                    "the file, and HDF5_PLUGIN_PATH",
+                    path, p->r->input_path);
 }
 
 char *repack_join(const char *group, const char *name) {
@@ -58,9 +57,8 @@ int repack_add_object(repacking *p, hobj_ref_t address, const char *path) {
 
 static H5_index_t order_of_links(hid_t group) {
     unsigned flags = 0;
-    hid_t gcpl = cli_h5.H5Gget_create_plist(group);
+    cli_h5_owned gcpl = cli_h5.H5Gget_create_plist(group);
     if (gcpl >= 0) (void)cli_h5.H5Pget_link_creation_order(gcpl, &flags);
-    cli_h5_release(gcpl);
     return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
@@ -70,25 +68,20 @@ int repack_walk_links(repacking *p, hid_t group, const char *group_path, repack_
     int status = cli_h5.H5Gget_info(group, &info) >= 0 ? CLI_DONE : repack_fail_read(p, group_path);
     for (hsize_t i = 0; i < info.nlinks && status == CLI_DONE; i++) {
         const ssize_t n = cli_h5.H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, i, NULL, 0, H5P_DEFAULT);
-        char *name = n > 0 ? calloc(1, (size_t)n + 1) : NULL;
+        CLI_FREED char *name = n > 0 ? calloc(1, (size_t)n + 1) : NULL;
         if (!name || cli_h5.H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, i, name, (size_t)n + 1,
-                                               H5P_DEFAULT) < 0) {
-            free(name);
+                                               H5P_DEFAULT) < 0)
             return repack_fail_read(p, group_path);
-        }
         memset(p->link_value, 0, REPACK_LINK_NBYTES);
         if (cli_h5.H5Lget_val(group, name, p->link_value, REPACK_LINK_NBYTES - 1, H5P_DEFAULT) >= 0) {
             status = visit(p, group, group_path, name, p->link_value, REPACK_LINK_NBYTES, -1);
         } else {
-            hid_t object = cli_h5.H5Oopen(group, name, H5P_DEFAULT);
-            char *path = repack_join(group_path, name);
+            cli_h5_owned object = cli_h5.H5Oopen(group, name, H5P_DEFAULT);
+            CLI_FREED char *path = repack_join(group_path, name);
             status = !path        ? repack_fail_memory()
                      : object < 0 ? repack_fail_read(p, path)
                                   : visit(p, group, group_path, name, NULL, 0, object);
-            free(path);
-            cli_h5_release(object);
         }
-        free(name);
     }
     return status;
 }
