@@ -126,13 +126,8 @@ static int write_frame(void *user, uint64_t i, const void *out, size_t out_nbyte
     compression *c = user;
     csz_frame frame;
     csz_plan_frame(&frame, c->plan, i);
-    if (c->nsizes == c->sizes_capacity) {
-        uint64_t capacity = c->sizes_capacity ? 2 * c->sizes_capacity : 1024;
-        uint64_t *grown = realloc(c->sizes, (size_t)capacity * sizeof *grown);
-        if (!grown) return cli_fail_memory("an index", capacity * sizeof *grown);
-        c->sizes = grown;
-        c->sizes_capacity = capacity;
-    }
+    if (cli_grow((void **)&c->sizes, c->nsizes, &c->sizes_capacity, sizeof *c->sizes, "an index") != CLI_DONE)
+        return CLI_FAILED;
     c->sizes[c->nsizes++] = out_nbytes;
     csz_predictor predictor = CSZ_PREDICTOR_LORENZO;
     (void)csz_frame_predictor(&predictor, out, c->plan, i);

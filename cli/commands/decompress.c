@@ -11,6 +11,7 @@
 #include "terminal/message.h"
 #include "files/npy.h"
 #include "files/output.h"
+#include "files/runs.h"
 #include "terminal/progress.h"
 #include "common/report.h"
 #include "files/source.h"
@@ -163,17 +164,6 @@ static void make_boxes(decompression *d) {
     d->box_nbytes = d->selected.nbytes / d->nboxes;
 }
 
-static int add_job(decompression *d, const job *j, uint64_t *capacity) {
-    if (d->njobs == *capacity) {
-        *capacity = *capacity ? 2 * *capacity : 1024;
-        job *grown = realloc(d->jobs, (size_t)*capacity * sizeof *grown);
-        if (!grown) return cli_fail_memory("a list of frames", *capacity * sizeof *grown);
-        d->jobs = grown;
-    }
-    d->jobs[d->njobs++] = *j;
-    return CLI_DONE;
-}
-
 static int make_jobs(decompression *d) {
     uint64_t capacity = 0;
     csz_frame frame, part;
@@ -195,8 +185,9 @@ static int make_jobs(decompression *d) {
         for (uint64_t f = 0; f < d->source.info.nframes; f++) {
             job j = {b, f};
             if (!part_of(&part, d, &j)) continue;
-            int status = add_job(d, &j, &capacity);
-            if (status != CLI_DONE) return status;
+            if (cli_grow((void **)&d->jobs, d->njobs, &capacity, sizeof j, "a list of frames") != CLI_DONE)
+                return CLI_FAILED;
+            d->jobs[d->njobs++] = j;
             if (part.values_nbytes > d->values_nbytes) d->values_nbytes = part.values_nbytes;
         }
     }
@@ -232,15 +223,8 @@ static int restore_job(void *user, int worker, uint64_t i, void *in, size_t in_n
 
 static int put(decompression *d, uint64_t offset, const void *bytes, size_t nbytes) {
     if (d->spool < 0) return cli_sink_put(&d->sink, offset, bytes, nbytes);
-    for (const char *next = bytes; nbytes;) {
-        ssize_t n = pwrite(d->spool, next, nbytes, (off_t)offset);
-        if (n < 0 && errno != EINTR) return cli_fail_errno("write", "a temporary file", errno);
-        if (n < 0) continue;
-        next += n;
-        offset += (uint64_t)n;
-        nbytes -= (size_t)n;
-    }
-    return CLI_DONE;
+    const int error = cli_write_all(d->spool, (int64_t)offset, bytes, nbytes);
+    return error ? cli_fail_errno("write", "a temporary file", error) : CLI_DONE;
 }
 
 static int write_job(void *user, uint64_t i, const void *out, size_t out_nbytes) {
@@ -252,19 +236,19 @@ static int write_job(void *user, uint64_t i, const void *out, size_t out_nbytes)
     cli_progress_set(d->values_done);
     if (d->is_sequential) return cli_sink_append(&d->sink, out, out_nbytes);
     part_of(&part, d, &j);
-    const uint64_t ny = box.end[1] - box.begin[1], nx = box.end[2] - box.begin[2],
+    uint64_t extents[3];
+    for (int k = 0; k < 3; k++) {
+        extents[k] = box.end[k] - box.begin[k];
+        part.begin[k] -= box.begin[k];
+        part.end[k] -= box.begin[k];
+    }
+    const cli_runs runs = cli_runs_of(&part, extents);
+    const uint64_t first = d->data_offset + j.box * d->box_nbytes,
                    size = cli_type_nbytes(d->selected.field.type);
-    const int rows = part.end[2] - part.begin[2] == nx, planes = rows && part.end[1] - part.begin[1] == ny;
-    const uint64_t pz = planes ? 1 : part.end[0] - part.begin[0], py = rows ? 1 : part.end[1] - part.begin[1];
-    const size_t piece = out_nbytes / (size_t)(pz * py);
+    const size_t nbytes = (size_t)(runs.nelements * size);
     const unsigned char *from = out;
-    for (uint64_t z = 0; z < pz; z++)
-        for (uint64_t y = 0; y < py && status == CLI_DONE; y++, from += piece) {
-            uint64_t element =
-                ((part.begin[0] - box.begin[0] + z) * ny + part.begin[1] - box.begin[1] + y) * nx +
-                part.begin[2] - box.begin[2];
-            status = put(d, d->data_offset + j.box * d->box_nbytes + element * size, from, piece);
-        }
+    for (uint64_t r = 0; r < runs.n && status == CLI_DONE; r++, from += nbytes)
+        status = put(d, first + cli_run_at(&runs, r) * size, from, nbytes);
     return status;
 }
 

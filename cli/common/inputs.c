@@ -107,14 +107,9 @@ static int add(listing *l, char *path, char *archive, const char *below) {
     cli_inputs *inputs = l->inputs;
     cli_file_item item = {.path = path, .archive = archive};
     int status = path && (archive || l->command != CLI_VERIFY) ? CLI_DONE : cli_fail_memory("a path", 1);
-    if (status == CLI_DONE && inputs->n == inputs->capacity) {
-        const uint64_t capacity = inputs->capacity ? 2 * inputs->capacity : 64;
-        cli_file_item *grown = realloc(inputs->items, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            status = cli_fail_memory("a list of files", capacity * sizeof *grown);
-        else
-            inputs->items = grown, inputs->capacity = capacity;
-    }
+    if (status == CLI_DONE)
+        status =
+            cli_grow((void **)&inputs->items, inputs->n, &inputs->capacity, sizeof item, "a list of files");
     if (status == CLI_DONE) status = name_output(&item.output, l, path, below);
     if (status != CLI_DONE) {
         free(path);

@@ -7,6 +7,7 @@
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "files/source.h"
+#include "process/allocate.h"
 #include "process/memory.h"
 #include "process/workers.h"
 
@@ -94,19 +95,6 @@ static int read_exactly(cli_archive_source *s, void *buffer, size_t nbytes) {
     return status;
 }
 
-/* Sizes grow with the frames that came, not with those that the header promises. */
-static int remember_size(cli_archive_source *s, uint64_t nbytes) {
-    if (s->nsizes == s->sizes_capacity) {
-        uint64_t capacity = s->sizes_capacity ? 2 * s->sizes_capacity : 1024;
-        uint64_t *grown = realloc(s->sizes, (size_t)capacity * sizeof *grown);
-        if (!grown) return cli_fail_memory("an index", capacity * sizeof *grown);
-        s->sizes = grown;
-        s->sizes_capacity = capacity;
-    }
-    s->sizes[s->nsizes++] = nbytes;
-    return CLI_DONE;
-}
-
 int cli_archive_source_read(cli_archive_source *s, uint64_t i, const csz_frame *box, void *stored,
                             size_t capacity, size_t *nbytes) {
     if (s->reader) {
@@ -123,7 +111,11 @@ int cli_archive_source_read(cli_archive_source *s, uint64_t i, const csz_frame *
     *nbytes = (size_t)size;
     status =
         read_exactly(s, (unsigned char *)stored + CSZ_FRAME_START_NBYTES, *nbytes - CSZ_FRAME_START_NBYTES);
-    return status == CLI_DONE ? remember_size(s, size) : status;
+    /* sizes grow with the frames that came, not with those that the header promises */
+    if (status == CLI_DONE)
+        status = cli_grow((void **)&s->sizes, s->nsizes, &s->sizes_capacity, sizeof *s->sizes, "an index");
+    if (status == CLI_DONE) s->sizes[s->nsizes++] = size;
+    return status;
 }
 
 /* What stands behind a pipe's footer. */
@@ -141,13 +133,10 @@ static int read_metadata(cli_archive_source *s) {
 int cli_archive_source_end(cli_archive_source *s) {
     if (s->reader) return CLI_DONE;
     const size_t n = s->shape.footer_nbytes;
-    unsigned char *found = malloc(n), *wanted = malloc(n), surplus;
+    CLI_FREED unsigned char *found = malloc(n), *wanted = malloc(n);
+    unsigned char surplus;
     size_t nsurplus = 0;
-    if (!found || !wanted) {
-        free(found);
-        free(wanted);
-        return cli_fail_memory("an index", 2 * (uint64_t)n);
-    }
+    if (!found || !wanted) return cli_fail_memory("an index", 2 * (uint64_t)n);
     int status = read_exactly(s, found, n);
     if (status == CLI_DONE &&
         (csz_plan_footer(wanted, n, s->sizes, s->plan) != CSZ_OK || memcmp(found, wanted, n) != 0))
@@ -156,8 +145,6 @@ int cli_archive_source_end(cli_archive_source *s) {
     s->info.nbytes_archive = s->stream.nbytes;
     if (status == CLI_DONE) status = cli_stream_read(&s->stream, &surplus, 1, &nsurplus);
     if (status == CLI_DONE && nsurplus) status = cli_archive_source_fail(s, CSZ_ERROR_TRAILING);
-    free(found);
-    free(wanted);
     return status;
 }
 

@@ -103,8 +103,7 @@ int cli_output_check(const cli_output *output) {
     return kind == TARGET_FILE ? cli_output_check_file(output) : CLI_DONE;
 }
 
-/* Writes everything, at the descriptor's place or, with offset not below 0, there; returns 0 or an errno. */
-static int write_all(int descriptor, int64_t offset, const void *bytes, size_t nbytes) {
+int cli_write_all(int descriptor, int64_t offset, const void *bytes, size_t nbytes) {
     const unsigned char *next = bytes;
     for (size_t left = nbytes; left > 0;) {
         size_t part = left < MOST_WRITE_NBYTES ? left : MOST_WRITE_NBYTES;
@@ -243,7 +242,7 @@ int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes) 
 }
 
 static int write_now(cli_sink *sink, const void *bytes, size_t nbytes) {
-    int error = write_all(sink->descriptor, -1, bytes, nbytes);
+    int error = cli_write_all(sink->descriptor, -1, bytes, nbytes);
     return error ? cli_fail_errno("write", cli_output_name(sink->output), error) : CLI_DONE;
 }
 
@@ -273,7 +272,7 @@ int cli_sink_append(cli_sink *sink, const void *bytes, size_t nbytes) {
 }
 
 int cli_sink_put(cli_sink *sink, uint64_t offset, const void *bytes, size_t nbytes) {
-    int error = write_all(sink->descriptor, (int64_t)offset, bytes, nbytes);
+    int error = cli_write_all(sink->descriptor, (int64_t)offset, bytes, nbytes);
     return error ? cli_fail_errno("write", cli_output_name(sink->output), error) : CLI_DONE;
 }
 

@@ -42,6 +42,10 @@ typedef struct cli_sink {
     char hidden[PATH_MAX]; /* of a regular file: the name of its temporary; empty where that has none */
 } cli_sink;
 
+/* Writes everything, at the descriptor's place or, where offset is not below 0, there; returns 0 or an errno.
+ */
+int cli_write_all(int descriptor, int64_t offset, const void *bytes, size_t nbytes);
+
 /* Each returns CLI_DONE or CLI_FAILED after the message. */
 int cli_sink_open(cli_sink *sink, const cli_output *output, size_t hold_nbytes);
 int cli_sink_append(cli_sink *sink, const void *bytes, size_t nbytes);

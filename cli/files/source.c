@@ -11,6 +11,8 @@
 #include "process/memory.h"
 #include "terminal/message.h"
 #include "files/npy.h"
+#include "files/output.h"
+#include "files/runs.h"
 #include "terminal/progress.h"
 #include "process/signals.h"
 #include "process/temporary.h"
@@ -51,10 +53,7 @@ static int reorder(cli_source *s, const cli_npy *npy) {
         return error ? cli_fail_errno("write a temporary copy of", s->stream.name, error)
                      : cli_fail_shorter(s->stream.name);
     }
-    if (s->stream.owns_descriptor) close(s->stream.descriptor);
-    s->stream.descriptor = descriptor;
-    s->stream.owns_descriptor = 1;
-    s->stream.nbytes = npy->data_nbytes;
+    cli_stream_replace(&s->stream, descriptor, npy->data_nbytes);
     s->data_offset = 0;
     return CLI_DONE;
 }
@@ -183,33 +182,17 @@ int cli_source_spool(cli_source *s) {
     return status;
 }
 
-static int write_at(int descriptor, const unsigned char *from, size_t nbytes, uint64_t offset,
-                    const char *name) {
-    while (nbytes) {
-        const ssize_t written = pwrite(descriptor, from, nbytes, (off_t)offset);
-        if (written < 0 && errno != EINTR) return cli_fail_errno("write a temporary copy of", name, errno);
-        const size_t n = written > 0 ? (size_t)written : 0;
-        from += n, offset += n, nbytes -= n;
-    }
-    return CLI_DONE;
-}
-
 /* A frame's values to where a file of the whole field has them. */
 static int write_frame(int descriptor, const unsigned char *from, const csz_frame *f, const csz_layout *shape,
                        const cli_source *s) {
     const size_t size = cli_type_nbytes(s->field.type);
-    const int rows = f->end[2] - f->begin[2] == shape->n[2],
-              planes = rows && f->end[1] - f->begin[1] == shape->n[1];
-    const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1];
-    const size_t piece = f->values_nbytes / (size_t)(nz * ny);
-    int status = CLI_DONE;
-    for (uint64_t z = 0; z < nz && status == CLI_DONE; z++)
-        for (uint64_t y = 0; y < ny && status == CLI_DONE; y++, from += piece)
-            status = write_at(
-                descriptor, from, piece,
-                size * (((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2]),
-                s->stream.name);
-    return status;
+    const cli_runs runs = cli_runs_of(f, shape->n);
+    const size_t nbytes = (size_t)runs.nelements * size;
+    for (uint64_t i = 0; i < runs.n; i++, from += nbytes) {
+        const int error = cli_write_all(descriptor, (int64_t)(cli_run_at(&runs, i) * size), from, nbytes);
+        if (error) return cli_fail_errno("write a temporary copy of", s->stream.name, error);
+    }
+    return CLI_DONE;
 }
 
 int cli_source_copy(cli_source *s, const csz_plan *plan, const csz_layout *shape) {
@@ -236,10 +219,7 @@ int cli_source_copy(cli_source *s, const csz_plan *plan, const csz_layout *shape
     }
     cli_h5_close(s->dataset);
     s->dataset = NULL;
-    if (s->stream.owns_descriptor) close(s->stream.descriptor);
-    s->stream.descriptor = descriptor;
-    s->stream.owns_descriptor = 1;
-    s->stream.nbytes = s->nbytes;
+    cli_stream_replace(&s->stream, descriptor, s->nbytes);
     s->data_offset = 0;
     s->is_swapped = 0;
     return CLI_DONE;
@@ -251,20 +231,13 @@ int cli_source_is_archive(const cli_source *s) {
     return s->stream.prefix && cli_bytes_are_archive(s->stream.prefix, s->stream.prefix_nbytes);
 }
 
-/* Rows of a frame that follow each other in the field, and the first element of each such piece. */
 void cli_watch_frame(csz_fill_watch *watch, const void *values, csz_type type, const csz_frame *f,
                      const csz_layout *shape, const csz_options *options) {
-    const size_t size = cli_type_nbytes(type);
-    const int rows = f->end[2] - f->begin[2] == shape->n[2],
-              planes = rows && f->end[1] - f->begin[1] == shape->n[1];
-    const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1],
-                   n = f->nelements / (nz * ny);
+    const cli_runs runs = cli_runs_of(f, shape->n);
     const unsigned char *from = values;
-    for (uint64_t z = 0; z < nz; z++)
-        for (uint64_t y = 0; y < ny; y++, from += n * size)
-            (void)csz_fill_watch_add(
-                watch, from, ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2],
-                n, type, shape->n[0] * shape->n[1] * shape->n[2], options);
+    for (uint64_t i = 0; i < runs.n; i++, from += runs.nelements * cli_type_nbytes(type))
+        (void)csz_fill_watch_add(watch, from, cli_run_at(&runs, i), runs.nelements, type,
+                                 shape->n[0] * shape->n[1] * shape->n[2], options);
 }
 
 /* All values, piece by piece, to the watch, and unless it is NULL to the range. */
@@ -320,18 +293,11 @@ int cli_source_read(cli_source *s, void *values, const csz_frame *f, const csz_l
         if (status == CLI_DONE && n != f->values_nbytes)
             status = fail_size(s, &s->field, s->stream.nbytes, 0);
     } else {
-        /* one read where the frame's rows follow each other, else one for each piece that does */
-        const int rows = f->end[2] - f->begin[2] == shape->n[2],
-                  planes = rows && f->end[1] - f->begin[1] == shape->n[1];
-        const uint64_t nz = planes ? 1 : f->end[0] - f->begin[0], ny = rows ? 1 : f->end[1] - f->begin[1];
-        const size_t piece = f->values_nbytes / (size_t)(nz * ny);
+        const cli_runs runs = cli_runs_of(f, shape->n);
+        const size_t nbytes = (size_t)runs.nelements * size;
         unsigned char *to = values;
-        for (uint64_t z = 0; z < nz && status == CLI_DONE; z++)
-            for (uint64_t y = 0; y < ny && status == CLI_DONE; y++, to += piece) {
-                uint64_t element =
-                    ((f->begin[0] + z) * shape->n[1] + f->begin[1] + y) * shape->n[2] + f->begin[2];
-                status = read_at(s, element * size, to, piece);
-            }
+        for (uint64_t i = 0; i < runs.n && status == CLI_DONE; i++, to += nbytes)
+            status = read_at(s, cli_run_at(&runs, i) * size, to, nbytes);
     }
     if (status == CLI_DONE && s->is_swapped) cli_swap_values(values, f->values_nbytes, size);
     return status;

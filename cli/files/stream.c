@@ -2,6 +2,7 @@
 /* stream.c: reads that go on until everything is there, and spooling. */
 #include "files/stream.h"
 
+#include "files/output.h"
 #include "process/temporary.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
@@ -123,6 +124,13 @@ int cli_stream_read(cli_stream *s, void *buffer, size_t nbytes, size_t *nbytes_r
     return CLI_DONE;
 }
 
+void cli_stream_replace(cli_stream *s, int descriptor, uint64_t nbytes) {
+    if (s->owns_descriptor) close(s->descriptor);
+    s->descriptor = descriptor;
+    s->owns_descriptor = s->is_seekable = 1;
+    s->nbytes = nbytes;
+}
+
 int cli_stream_spool(cli_stream *s, uint64_t most_nbytes) {
     unsigned char *buffer = malloc(SPOOL_NBYTES);
     uint64_t at = 0;
@@ -132,12 +140,8 @@ int cli_stream_spool(cli_stream *s, uint64_t most_nbytes) {
         uint64_t left = most_nbytes - at < SPOOL_NBYTES ? most_nbytes - at + 1 : SPOOL_NBYTES;
         size_t n;
         status = cli_stream_read(s, buffer, left < SPOOL_NBYTES ? (size_t)left : SPOOL_NBYTES, &n);
-        for (size_t done = 0; status == CLI_DONE && done < n;) {
-            ssize_t written = write(descriptor, buffer + done, n - done);
-            if (written < 0 && errno != EINTR)
-                status = cli_fail_errno("write a temporary copy of", s->name, errno);
-            done += written > 0 ? (size_t)written : 0;
-        }
+        const int error = status == CLI_DONE ? cli_write_all(descriptor, -1, buffer, n) : 0;
+        if (error) status = cli_fail_errno("write a temporary copy of", s->name, error);
         at += n;
         if (n == 0) break;
     }
@@ -146,11 +150,7 @@ int cli_stream_spool(cli_stream *s, uint64_t most_nbytes) {
         if (descriptor >= 0) close(descriptor);
         return status;
     }
-    if (s->owns_descriptor) close(s->descriptor);
-    s->descriptor = descriptor;
-    s->owns_descriptor = 1;
-    s->is_seekable = 1;
-    s->nbytes = at;
+    cli_stream_replace(s, descriptor, at);
     free(s->prefix);
     s->prefix = NULL;
     s->prefix_nbytes = s->prefix_used = 0;

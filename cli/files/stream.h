@@ -34,6 +34,9 @@ int cli_stream_read_at(const cli_stream *stream, uint64_t offset, void *buffer, 
 /* Of a pipe: the next bytes; *nbytes_read is smaller only at the end. */
 int cli_stream_read(cli_stream *stream, void *buffer, size_t nbytes, size_t *nbytes_read);
 
+/* Takes an open file of nbytes in place of what the stream reads. */
+void cli_stream_replace(cli_stream *stream, int descriptor, uint64_t nbytes);
+
 /* Makes a file of a pipe's rest, a temporary one.  Stops with one byte beyond most_nbytes. */
 int cli_stream_spool(cli_stream *stream, uint64_t most_nbytes);
 

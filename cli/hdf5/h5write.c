@@ -149,13 +149,7 @@ static int copy_file(const char *from, const char *to) {
             error = errno == EINTR ? 0 : errno;
             continue;
         }
-        for (ssize_t done = 0; done < n && !error;) {
-            ssize_t written = write(out, buffer + done, (size_t)(n - done));
-            if (written >= 0)
-                done += written;
-            else if (errno != EINTR)
-                error = errno;
-        }
+        error = cli_write_all(out, -1, buffer, (size_t)n);
     }
     if (in >= 0) close(in);
     if (out >= 0 && close(out) != 0 && !error) error = errno;

@@ -16,3 +16,13 @@ void *cli_allocate(const char *purpose, uint64_t nbytes) {
     if (!memory) cli_fail_memory(purpose, nbytes);
     return memory;
 }
+
+int cli_grow(void **list, uint64_t n, uint64_t *capacity, size_t size, const char *purpose) {
+    if (n < *capacity) return CLI_DONE;
+    const uint64_t larger = *capacity ? 2 * *capacity : 64;
+    void *grown = realloc(*list, (size_t)larger * size);
+    if (!grown) return cli_fail_memory(purpose, larger * size);
+    *list = grown;
+    *capacity = larger;
+    return CLI_DONE;
+}

@@ -45,7 +45,7 @@ static int add_words(repacking *p, hid_t object, const char *group, const char *
     for (char *word; status == CLI_DONE && text && (word = strtok_r(rest, " \t\n", &rest));) {
         if (word[strlen(word) - 1] == ':') continue; /* what the next word is */
         if (!repack_grow((void **)&p->mentions, p->nmentions, &p->mentions_capacity, sizeof *p->mentions))
-            return repack_fail_memory();
+            return CLI_FAILED;
         mention m = {strdup(group), strdup(word), kept_as};
         if (!m.group || !m.name) status = repack_fail_memory();
         p->mentions[p->nmentions++] = m;
@@ -248,12 +248,11 @@ static int add_second_name(repacking *p, hid_t object, const char *path) {
                             : NULL;
     for (uint64_t i = 0; first && i < p->r->nvariables; i++) {
         if (strcmp(p->r->variables[i].path, first) != 0) continue;
+        if (!repack_grow((void **)&p->second_names, p->nsecond_names, &p->second_names_capacity,
+                         sizeof *p->second_names))
+            return CLI_FAILED;
         char *copy = strdup(path);
-        if (!copy || !repack_grow((void **)&p->second_names, p->nsecond_names, &p->second_names_capacity,
-                                  sizeof *p->second_names)) {
-            free(copy);
-            return repack_fail_memory();
-        }
+        if (!copy) return repack_fail_memory();
         p->second_names[p->nsecond_names++] = (second_name){i, copy};
         break;
     }
@@ -284,7 +283,7 @@ int repack_list_link(repacking *p, hid_t group, const char *group_path, const ch
     }
     if (!repack_grow((void **)&r->variables, r->nvariables, &r->capacity, sizeof *r->variables)) {
         free(path);
-        return repack_fail_memory();
+        return CLI_FAILED;
     }
     cli_repack_variable *v = &r->variables[r->nvariables++];
     *v = (cli_repack_variable){

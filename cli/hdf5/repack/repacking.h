@@ -6,6 +6,7 @@
 #include "files/output.h"
 #include "hdf5/h5library.h"
 #include "hdf5/h5repack.h"
+#include "terminal/message.h"
 
 enum { REPACK_LINK_NBYTES = 1 << 16 }; /* of what a soft or external link says */
 
@@ -56,8 +57,10 @@ int repack_fail_write(const repacking *p, const char *path);
 int repack_fail_read(const repacking *p, const char *path);
 char *repack_join(const char *group, const char *name);
 const char *repack_base_name(const char *path);
-/* Room for one more; 0 if memory ran out. */
-int repack_grow(void **list, uint64_t n, uint64_t *capacity, size_t size);
+/* Room for one more; 0 after the message. */
+static inline int repack_grow(void **list, uint64_t n, uint64_t *capacity, size_t size) {
+    return cli_grow(list, n, capacity, size, "a list of objects") == CLI_DONE;
+}
 const char *repack_path_of(const repacking *p, hobj_ref_t address);
 int repack_add_object(repacking *p, hobj_ref_t address, const char *path);
 

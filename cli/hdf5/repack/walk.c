@@ -30,16 +30,6 @@ char *repack_join(const char *group, const char *name) {
 
 const char *repack_base_name(const char *path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
 
-int repack_grow(void **list, uint64_t n, uint64_t *capacity, size_t size) {
-    if (n < *capacity) return 1;
-    const uint64_t larger = *capacity ? 2 * *capacity : 64;
-    void *grown = realloc(*list, (size_t)larger * size);
-    if (!grown) return 0;
-    *list = grown;
-    *capacity = larger;
-    return 1;
-}
-
 const char *repack_path_of(const repacking *p, hobj_ref_t address) {
     for (uint64_t i = 0; i < p->nobjects; i++)
         if (p->objects[i].address == address) return p->objects[i].path;
@@ -48,7 +38,7 @@ const char *repack_path_of(const repacking *p, hobj_ref_t address) {
 
 int repack_add_object(repacking *p, hobj_ref_t address, const char *path) {
     if (!repack_grow((void **)&p->objects, p->nobjects, &p->objects_capacity, sizeof *p->objects))
-        return repack_fail_memory();
+        return CLI_FAILED;
     char *copy = strdup(path);
     if (!copy) return repack_fail_memory();
     p->objects[p->nobjects++] = (known_object){address, copy};
