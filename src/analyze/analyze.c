@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.c: how a field would compress, and why.  The range of the values and the sample are found once.
- * Then for each bound the sampled tiles are counted and coded with every workflow and predictor; with `exact`
- * all tiles are counted besides and the whole field is compressed with each of them.
+ * analyze.c: how a field would compress, and why.  The range and the sample are found once.  For each bound
+ * the sampled tiles are coded with every workflow and predictor; `exact` also counts all tiles and compresses
+ * the field with each.
  */
 #include "analyze/analysis.h"
 
@@ -12,7 +12,7 @@
 #include "cuda/host/backend.h"
 #include "cuda/measure/analyze.h"
 
-/* A field and what its bounds share. */
+/* A field, and what the analyses at all bounds share. */
 typedef struct subject {
     csz_context *context;
     const void *data;
@@ -20,8 +20,7 @@ typedef struct subject {
     const csz_options *options;
     csz_predictor predictor; /* of the caller's options */
     csz_header header;       /* all but the bound */
-    int has_range;
-    double min, max;
+    csz_value_range range;   /* where the bound depends on it */
     csz_fill_watch watch;
     csz_tile_sample sample;
     csz_analysis_job *job;
@@ -80,35 +79,30 @@ static uint64_t size_of(const csz_analysis *a, int workflow) {
     return csz_best_known(a, &a->workflow[workflow]);
 }
 
-/* What follows from the sizes. */
-static void conclude(csz_analysis *a, const csz_prediction *p) {
+/* The best forced workflow and what auto loses against it; errors where a sample was counted. */
+static void conclude(csz_analysis *a) {
     a->best_forced = CSZ_WORKFLOW_HUFFMAN;
     for (int f = CSZ_WORKFLOW_RLE; f < CSZ_NWORKFLOWS; f++)
         if (size_of(a, f) < size_of(a, (int)a->best_forced)) a->best_forced = (csz_workflow)f;
     a->regret = (double)size_of(a, CSZ_WORKFLOW_AUTO) / (double)size_of(a, (int)a->best_forced) - 1;
-    if (a->is_exact) return;
-    a->p1_error = p->p1_error;
-    a->entropy_error = p->entropy_error;
-    a->best_is_undecided = p->best_is_undecided;
-    a->rle_is_undecided = fabs(a->statistics.bits_lower - 1.09) < 2 * a->entropy_error;
+    if (a->is_exact)
+        a->p1_error = a->entropy_error = a->best_is_undecided = 0;
+    else
+        a->rle_is_undecided = fabs(a->statistics.bits_lower - 1.09) < 2 * a->entropy_error;
 }
 
 /* One bound of a field that has elements. */
 static csz_status analyze_bound(csz_analysis *a, subject *s) {
-    csz_prediction prediction;
     csz_code_counts *counts = malloc(sizeof *counts);
     uint64_t nmodes[CSZ_NMODES];
+    const csz_type type = s->header.field.type;
     const int nthreads = s->options->threads;
     int may_give_way = 0;
     csz_status status = counts ? CSZ_OK : CSZ_ERROR_MEMORY;
-    if (!status) status = csz_analysis_predict(s->job, &prediction, counts, &s->header, nthreads);
-    if (!status) {
-        memcpy(a->workflow, prediction.workflow, sizeof a->workflow);
-        memcpy(nmodes, prediction.nmodes, sizeof nmodes);
-        a->ntiles_counted = s->sample.n;
-        a->predictor[CSZ_PREDICTOR_LORENZO] = a->workflow[CSZ_WORKFLOW_AUTO];
-        a->nframes = s->header.geometry.nframes;
-    }
+    if (!status) status = csz_analysis_predict(s->job, a, counts, nmodes, &s->header, nthreads);
+    a->ntiles_counted = s->sample.n;
+    a->nframes = s->header.geometry.nframes;
+    a->predictor[CSZ_PREDICTOR_LORENZO] = a->workflow[CSZ_WORKFLOW_AUTO];
     if (!status && s->predictor != CSZ_PREDICTOR_LORENZO && !s->is_on_device)
         status = csz_analysis_predict_pyramid(a, &may_give_way, s->job, &s->context->cpu, s->data, &s->header,
                                               nthreads);
@@ -119,20 +113,20 @@ static csz_status analyze_bound(csz_analysis *a, subject *s) {
     }
     if (!status) {
         const csz_tile_plan plan = csz_tile_plan_of(&s->header);
+        csz_fill_suspect *suspect = &s->context->suspect;
+        csz_fill_outlier *outlier = &s->context->outlier;
         csz_analysis_describe(a, counts, &s->sample, &plan);
-        conclude(a, &prediction);
+        conclude(a);
         s->watch.bound = a->bound;
-        const csz_value_range range = {s->has_range, s->min, s->max};
-        csz_fill_watch_result(&s->context->suspect, &s->watch, s->header.field.type);
-        csz_fill_watch_outlier(&s->context->outlier, &s->watch, &range, s->header.field.type);
-        csz_analysis_explain(a, nmodes, may_give_way, &s->context->suspect, &s->context->outlier,
-                             s->header.field.type);
+        csz_fill_watch_result(suspect, &s->watch, type);
+        csz_fill_watch_outlier(outlier, &s->watch, &s->range, type);
+        csz_analysis_explain(a, nmodes, may_give_way, suspect, outlier, type);
     }
     free(counts);
     return status;
 }
 
-/* Of a field that has elements, with every bit kept. */
+/* A field that has elements, with every bit kept. */
 static csz_status analyze_exact(csz_analysis *a, subject *s) {
     csz_workflow_size *size = &a->workflow[CSZ_WORKFLOW_AUTO];
     csz_status status = csz_analysis_predict_exact(s->job, size, &s->header, s->options->threads);
@@ -152,7 +146,7 @@ static csz_status analyze_exact(csz_analysis *a, subject *s) {
     return status;
 }
 
-/* Of a field without elements an archive is its header and footer. */
+/* A field without elements: its archive is header and footer. */
 static void analyze_nothing(csz_analysis *a, const csz_header *header) {
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
         a->workflow[f].nbytes_predicted = csz_header_nbytes(header) + csz_footer_nbytes(0);
@@ -166,17 +160,18 @@ static void analyze_nothing(csz_analysis *a, const csz_header *header) {
 
 static csz_status find_range(subject *s) {
     const csz_header *h = &s->header;
+    csz_value_range *r = &s->range;
     if (!csz_is_ranged(h->bound_mode)) return CSZ_OK;
     if (s->is_on_device) {
         const csz_device_field field = {s->data, h->field.type, h->geometry, h->has_fill, h->fill_bits};
-        return csz_cuda_field_range(&field, &s->has_range, &s->min, &s->max);
+        return csz_cuda_field_range(&field, &r->has_values, &r->min, &r->max);
     }
-    s->has_range = csz_cpu_range(&s->context->cpu.team, s->data, h->geometry.nelements, h->field.type,
-                                 h->has_fill, h->fill_bits, s->options->threads, &s->min, &s->max);
+    r->has_values = csz_cpu_range(&s->context->cpu.team, s->data, h->geometry.nelements, h->field.type,
+                                  h->has_fill, h->fill_bits, s->options->threads, &r->min, &r->max);
     return CSZ_OK;
 }
 
-/* Frames choose their exponents alone; here one stands for all. */
+/* Each frame chooses its own exponent; here one of the sampled tiles stands for all. */
 static void set_exponent(subject *s) {
     csz_tile_plan plan = csz_tile_plan_of(&s->header);
     csz_frame_box all = {.ntiles = 0};
@@ -193,7 +188,7 @@ static double loosest_of(const double *bounds, size_t nbounds, csz_bound_mode mo
     return loosest;
 }
 
-/* Results go into elements of analysis_nbytes each. */
+/* analyses: elements of analysis_nbytes each. */
 static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbytes, const double *bounds,
                                 size_t nbounds, int exact) {
     const csz_geometry *g = &s->header.geometry;
@@ -203,11 +198,10 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
     csz_status status = s->analysis ? CSZ_OK : CSZ_ERROR_MEMORY;
     if (!status && g->nelements) {
         status = find_range(s);
-        const csz_value_range range = {s->has_range, s->min, s->max};
         csz_options o = *s->options;
         o.bound = loosest_of(bounds, nbounds, o.bound_mode);
         csz_context_watch(s->context, &s->watch, s->data, s->is_on_device ? 0 : g->nelements,
-                          s->header.field.type, &o, &range);
+                          s->header.field.type, &o, &s->range);
         if (!status)
             status =
                 csz_tile_sample_make(&s->sample, g, s->header.field.type, s->data, s->is_on_device, exact);
@@ -217,11 +211,11 @@ static csz_status analyze_field(subject *s, void *analyses, size_t analysis_nbyt
         csz_analysis *a = s->analysis;
         memset(a, 0, sizeof *a);
         a->bound = s->header.bound = bounds[b];
-        csz_header_resolve(&s->header, &(csz_value_range){s->has_range, s->min, s->max});
+        csz_header_resolve(&s->header, &s->range);
         if (s->header.bound_mode == CSZ_BOUND_PWR && g->nelements) set_exponent(s);
         a->bound_abs = s->header.bound_abs;
-        a->min = s->has_range ? s->min : NAN;
-        a->max = s->has_range ? s->max : NAN;
+        a->min = s->range.has_values ? s->range.min : NAN;
+        a->max = s->range.has_values ? s->range.max : NAN;
         a->nelements = g->nelements;
         a->ntiles = g->ntiles;
         a->nbytes_field = csz_field_nbytes(g, s->header.field.type);

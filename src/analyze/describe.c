@@ -1,18 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * describe.c: the paper's view of a field: a histogram of codes with its statistics, runs, and madograms of
- * codes and of prequantized data.
+ * describe.c: the paper's view of a field: a histogram of codes with its statistics and its rule, runs, and
+ * madograms of codes and of prequantized data.
  */
 #include "analyze/analysis.h"
 
 #include <math.h>
 
+#include "core/logarithm.h"
 #include "cpu/common/symbols.h"
 
 enum {
     SPAN_ORIGINS = 4, /* places of a span from which pairs are taken at every distance */
     SPAN_APART = 64
 };
+
+/*
+ * Without building a tree, the share p1 of the most frequent code bounds the redundancy of any Huffman code:
+ * R- <= average length - H <= R+.  The paper advises run lengths where even the lower bound of the average
+ * length is at most 1.09 bits.  Here that is for people to read: auto compares sizes.
+ */
+enum { STEP = 16 };
+
+csz_status csz_statistics_from_histogram(csz_statistics *s, const uint64_t *histogram, size_t nbins) {
+    if (!s || (!histogram && nbins)) return CSZ_ERROR_ARGUMENT;
+    memset(s, 0, sizeof *s);
+    double total = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < nbins; i++) {
+        total += (double)histogram[i];
+        if (histogram[i] > most) most = histogram[i];
+    }
+    if (most == 0) return CSZ_ERROR_ARGUMENT;
+    s->p1 = (double)most / total;
+    for (size_t i = 0; i < nbins; i += STEP) { /* steps of which the logarithms vectorise */
+        double term[STEP];
+        for (size_t k = 0; k < STEP; k++)
+            term[k] = i + k < nbins && histogram[i + k] ? (double)histogram[i + k] / total : 1;
+        for (size_t k = 0; k < STEP; k++) term[k] *= csz_log2(term[k]); /* 0 where there is no such code */
+        for (size_t k = 0; k < STEP; k++) s->entropy -= term[k];
+    }
+    if (s->entropy < 0) s->entropy = 0; /* -0 of a single code */
+    double rest = 1 - s->p1;
+    if (s->p1 > 0.4) {
+        double h = -s->p1 * csz_log2(s->p1) - (rest > 0 ? rest * csz_log2(rest) : 0);
+        s->r_lower = 1 - h;
+    }
+    s->r_upper = s->p1 + 0.086;
+    s->bits_lower = s->entropy + s->r_lower;
+    s->bits_upper = s->entropy + s->r_upper;
+    s->rle_advised = s->bits_lower <= 1.09;
+    return CSZ_OK;
+}
 
 static uint32_t bin_of(int64_t code) {
     const uint64_t bin = (uint64_t)code + CSZ_ANALYSIS_NCODES / 2;

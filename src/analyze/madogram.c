@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* madogram.c: v(d) of sums over pairs with its line of least squares, and the average length of a Huffman
- * code. */
+/* madogram.c: v(d) with its least squares line, and the average length of a Huffman code. */
 #include "analyze/madogram.h"
 
 #include <stdlib.h>
@@ -47,8 +46,7 @@ static int compare_counts(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The average length is the sum of all inner nodes' weights over the total: each adds a bit to every leaf
- * below it. */
+/* The sum of all inner nodes' weights over the total: each node adds a bit to every leaf below it. */
 double csz_huffman_average(const uint64_t *counts, uint32_t n) {
     uint64_t leaf[CSZ_ANALYSIS_NCODES], *inner = leaf; /* each takes the place of a leaf that is below one */
     uint32_t nleaves = 0, at_leaf = 0, at_inner = 0, ninner = 0;

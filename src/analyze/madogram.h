@@ -24,8 +24,8 @@ static inline uint64_t csz_scatter(uint64_t stream, uint64_t i) {
     return x ^ (x >> 31);
 }
 
-/* One of n equal parts of 0 .. all - 1, and a random place in it: even cover, and no stride that a field
- * could repeat. */
+/* A random place in one of n equal parts of 0 ..  all - 1: even cover without a stride that a field could
+ * repeat. */
 static inline uint64_t csz_scatter_part(uint64_t stream, uint64_t i, uint64_t n, uint64_t all) {
     const uint64_t begin = (uint64_t)((double)i * (double)all / (double)n),
                    end = (uint64_t)((double)(i + 1) * (double)all / (double)n);
@@ -43,8 +43,9 @@ static inline void csz_madogram_add(csz_madogram_sums *sums, uint32_t d, int64_t
 
 void csz_madogram_finish(csz_madogram *madogram, const csz_madogram_sums *sums);
 
-/* Average length in bits of an optimal Huffman code for up to CSZ_ANALYSIS_NCODES counts, at least 1; 0 for
- * none. */
+/*
+ * Average length in bits of an optimal Huffman code for up to CSZ_ANALYSIS_NCODES counts: 0, or at least 1.
+ */
 double csz_huffman_average(const uint64_t *counts, uint32_t n);
 
 #endif

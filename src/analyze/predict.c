@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict.c: what each workflow would take where Lorenzo predicts, in two steps.  The sampled tiles are
- * quantized, and the entropy of their codes tells roughly what each takes.  Some of them, spread over tiles
- * of little and of much entropy, then pass through all stages of the compressor: they are counted, books are
- * chosen from the counts, and every workflow codes them.  That gives the words for each bit of entropy.  How
- * much tiles differ gives the standard errors of both steps.
+ * predict.c: the size of each workflow with Lorenzo, in two steps.  The entropy of the sampled tiles' codes
+ * tells roughly what each tile takes.  Some of them, of little and of much entropy, pass through all stages
+ * of the compressor, which gives the words for each bit of entropy.  How much tiles differ gives the standard
+ * errors.
  */
 #include "analyze/analysis.h"
 
@@ -220,7 +219,7 @@ static void choose_books(csz_analysis_job *job, int workflow) {
 
 /* ---- sizes and errors ---- */
 
-/* Of the sampled tiles. */
+/* The ratio of two figures of the sampled tiles. */
 static csz_estimate sampled_ratio(const csz_analysis_job *job, int figure, int over, double prior,
                                   double least) {
     const csz_tile_sample *s = job->sample;
@@ -229,8 +228,7 @@ static csz_estimate sampled_ratio(const csz_analysis_job *job, int figure, int o
     return csz_estimate_ratio(&sums, (double)s->geometry.ntiles, prior, least);
 }
 
-/* Of the coded ones: words for each bit of FIGURE_ROUGHLY that a workflow takes, about 1/32, less those of
- * another. */
+/* From the coded tiles: words of a workflow, less those of another, for each bit of FIGURE_ROUGHLY. */
 static csz_estimate coded_ratio(const csz_analysis_job *job, int figure, int less, double prior) {
     const csz_tile_sample *s = job->sample;
     csz_pair_sums sums = {0};
@@ -257,36 +255,35 @@ static void put_size(const csz_analysis_job *job, int workflow, csz_workflow_siz
     size->error = 4 * n * sqrt(words.variance) / (double)size->nbytes_predicted;
 }
 
-static void predict_sizes(const csz_analysis_job *job, csz_prediction *p, const csz_header *header) {
+static void predict_sizes(const csz_analysis_job *job, csz_analysis *a, const csz_header *header) {
     const double n = (double)header->geometry.nelements;
     const csz_estimate roughly = sampled_ratio(job, FIGURE_ROUGHLY, FIGURE_ELEMENTS, 1, 0);
-    const csz_workflow_size *best = &p->workflow[CSZ_WORKFLOW_HUFFMAN];
+    const csz_workflow_size *best = &a->workflow[CSZ_WORKFLOW_HUFFMAN];
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) {
-        csz_workflow_size *size = &p->workflow[f];
-        put_size(
-            job, f, size, header,
-            csz_estimate_product(roughly, coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, CSZ_OTHER_TILE)));
+        const csz_estimate words = coded_ratio(job, FIGURE_WORDS + f, FIGURE_NONE, CSZ_OTHER_TILE);
+        csz_workflow_size *size = &a->workflow[f];
+        put_size(job, f, size, header, csz_estimate_product(roughly, words));
         if (f > CSZ_WORKFLOW_HUFFMAN && size->nbytes_predicted < best->nbytes_predicted) best = size;
     }
-    p->best_forced = (csz_workflow)(best - p->workflow);
-    /* by what tiles save, which differs less than sizes; another might save CSZ_OTHER_TILE */
+    a->best_forced = (csz_workflow)(best - a->workflow);
+    /* by the words that tiles save, which vary less than sizes; one more tile might save CSZ_OTHER_TILE */
     for (int f = CSZ_WORKFLOW_HUFFMAN; f < CSZ_NWORKFLOWS; f++) {
-        const csz_estimate saved = coded_ratio(job, FIGURE_WORDS + f, FIGURE_WORDS + (int)p->best_forced, 0);
-        const double more = (double)(p->workflow[f].nbytes_predicted - best->nbytes_predicted),
+        const csz_estimate saved = coded_ratio(job, FIGURE_WORDS + f, FIGURE_WORDS + (int)a->best_forced, 0);
+        const double more = (double)(a->workflow[f].nbytes_predicted - best->nbytes_predicted),
                      error = 4 * n * roughly.mean * sqrt(saved.variance) +
                              CSZ_OTHER_TILE * (double)best->nbytes_predicted / (double)job->sample->ncoded;
-        if (f != (int)p->best_forced && best->error > 0 && more < 2 * error) p->best_is_undecided = 1;
+        if (f != (int)a->best_forced && best->error > 0 && more < 2 * error) a->best_is_undecided = 1;
     }
 }
 
-/* Of p1 and the entropy, which is the mean of -log2 p. */
-static void state_errors(const csz_analysis_job *job, csz_prediction *p) {
+/* Standard errors of p1 and of the entropy, which is the mean of -log2 p. */
+static void state_errors(const csz_analysis_job *job, csz_analysis *a) {
     const double p1 = sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 0, 0).mean;
-    p->p1_error = sqrt(sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1, 0.05).variance);
-    p->entropy_error = sqrt(sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1, 0.1).variance);
+    a->p1_error = sqrt(sampled_ratio(job, FIGURE_TOP, FIGURE_CODES, 1 - p1, 0.05).variance);
+    a->entropy_error = sqrt(sampled_ratio(job, FIGURE_COST, FIGURE_CODES, 1, 0.1).variance);
 }
 
-/* Figures that need the histogram of all sampled tiles. */
+/* Sets the figures that need the histogram of all sampled tiles. */
 static void price_tiles(csz_analysis_job *job, const csz_code_counts *counts) {
     double total = 0, cost[CSZ_ANALYSIS_NCODES];
     uint32_t top = 0;
@@ -312,10 +309,8 @@ static int compare_tiles(const void *a, const void *b) {
     return p != q ? (p > q) - (p < q) : (x > y) - (x < y);
 }
 
-/*
- * Tiles to be coded: evenly spread over all sampled ones in the order of what they take, roughly.  Where the
- * largest takes a fifth of all it is one of them.
- */
+/* Picks the tiles to be coded, evenly from all sampled ones sorted by FIGURE_ROUGHLY.  The largest is one of
+ * them if it takes a fifth of all. */
 static csz_status pick_coded(csz_analysis_job *job) {
     const uint64_t n = job->sample->n, ncoded = job->sample->ncoded;
     const sampled_tile **sorted = malloc((size_t)n * sizeof *sorted);
@@ -355,8 +350,8 @@ void csz_analysis_job_free(csz_analysis_job *job) {
     free(job);
 }
 
-csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_code_counts *counts,
-                                const csz_header *header, int nthreads) {
+csz_status csz_analysis_predict(csz_analysis_job *job, csz_analysis *a, csz_code_counts *counts,
+                                uint64_t *nmodes, const csz_header *header, int nthreads) {
     csz_status status = begin(job, header, job->sample->n, nthreads);
     if (!status) status = csz_scratch_saved(job->scratch, (uint32_t)job->sample->n, 0);
     if (status) return status;
@@ -369,11 +364,11 @@ csz_status csz_analysis_predict(csz_analysis_job *job, csz_prediction *p, csz_co
     gather_counts(counts, job);
     for (int f = 0; f < CSZ_NWORKFLOWS; f++) choose_books(job, f);
     run(job, job->sample->ncoded, encode_one);
-    memset(p, 0, sizeof *p);
+    memset(nmodes, 0, CSZ_NMODES * sizeof *nmodes);
     for (int i = 0; i < job->nthreads; i++)
-        for (int m = 0; m < CSZ_NMODES; m++) p->nmodes[m] += job->workers[i].nmodes[m];
-    predict_sizes(job, p, header);
-    state_errors(job, p);
+        for (int m = 0; m < CSZ_NMODES; m++) nmodes[m] += job->workers[i].nmodes[m];
+    predict_sizes(job, a, header);
+    state_errors(job, a);
     return CSZ_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pyramid.c: what an archive of pyramids would take, and which frames predictor auto would make pyramids. The
- * compressor itself chooses for each frame, and tells what the tiles of its sample cost.  Some of them, and
- * tiles of coarser lattices, are then counted, and coded with books that are chosen from the counts.  That
- * gives words for each bit of cost.  How much tiles differ gives the standard error.
+ * pyramid.c: the size of an archive of pyramids, and which frames predictor auto makes pyramids.  The
+ * compressor's own choice gives the cost of each tile of its sample.  Some of these and tiles of coarser
+ * lattices are coded, which gives the words for each bit of cost.  How much tiles differ gives the standard
+ * error.
  */
 #include "analyze/analysis.h"
 
@@ -27,17 +27,16 @@ enum {
     COARSE_LORENZO = 2
 };
 
-/* A sampled tile is predicted from the field's own values, one that is compressed from restored ones. */
+/* Sampled tiles are predicted from the field's own values, compressed ones from restored values. */
 static const double model_error = 0.08;
 
 /* The tuning of a frame that is no pyramid is a guess. */
 static const double guess_error = 0.3;
 
 /*
- * What is predicted from an exception is likely to be another, which a sample predicted from the field's own
- * values does not see.  So from this share of a coarser lattice on a pyramid may be several times larger.  Of
- * 49 pyramids of real fields at bounds of 0.1 to 1e-7 of the range all 7 that gave way to Lorenzo had that,
- * and no other; generated fields do not all follow.
+ * From this share of exceptions on, a pyramid may be several times larger than predicted: what is predicted
+ * from an exception is likely to be another, which the sample does not see.  All 7 of 49 pyramids of real
+ * fields that gave way to Lorenzo had that share, and no other; generated fields do not all follow.
  */
 static const double risky_share = 0.02, risky_error = 1;
 
@@ -221,62 +220,52 @@ static csz_status code_tiles(pyramid_job *job, csz_analysis_job *analysis, uint3
 
 /* ---- sizes and errors ---- */
 
-/* Words of the coded tiles of a frame's lattice, for each unit of cost or for each tile. */
-static csz_pair_sums coded_sums(const pyramid_job *job, int frame, int level, int by_cost) {
-    csz_pair_sums sums = {0};
+/* Sums over the coded tiles of a frame's lattice. */
+typedef struct lattice_sums {
+    csz_pair_sums by_tile, by_cost; /* words for each tile, and for each unit of cost */
+    double nexceptions, nelements;
+    uint32_t largest; /* record, in words */
+} lattice_sums;
+
+static lattice_sums sum_lattice(const pyramid_job *job, int frame, int level) {
+    lattice_sums sums = {.largest = 0};
     for (uint32_t i = 0; i < job->n; i++) {
         const coded_tile *t = &job->tiles[i];
-        if (t->frame == frame && t->level == level)
-            csz_pair_add(&sums, t->words, by_cost ? (double)t->cost : 1);
+        if (t->frame != frame || t->level != level) continue;
+        csz_pair_add(&sums.by_tile, t->words, 1);
+        csz_pair_add(&sums.by_cost, t->words, (double)t->cost);
+        sums.nexceptions += t->nexceptions;
+        sums.nelements += csz_tile_box_count(&t->box);
+        if (t->words > sums.largest) sums.largest = t->words;
     }
     return sums;
 }
 
-/* Words of all tiles of a frame's lattice: of lattice 0 by the compressor's sample, of others by the coded
- * tiles. */
-static csz_estimate words_of_level(const pyramid_job *job, int frame, int level) {
-    const sampled_frame *f = &job->frame[frame];
+/* Words of all tiles of a frame's lattice: lattice 0 by the compressor's sample, others by the coded tiles.
+ */
+static csz_estimate words_of_lattice(const sampled_frame *f, const lattice_sums *sums, int level) {
     const double all = tiles_of(f, level);
     const csz_estimate whole = {all, 0};
-    if (level || !f->nsamples) {
-        const csz_pair_sums words = coded_sums(job, frame, level, 0);
-        return csz_estimate_product(whole, csz_estimate_ratio(&words, all, 1, 0));
-    }
+    if (level || !f->nsamples)
+        return csz_estimate_product(whole, csz_estimate_ratio(&sums->by_tile, all, 1, 0));
     csz_pair_sums costs = {0};
     for (uint32_t s = 0; s < f->nsamples; s++) csz_pair_add(&costs, (double)f->costs[s], 1);
-    const csz_pair_sums words = coded_sums(job, frame, 0, 1);
     return csz_estimate_product(csz_estimate_product(whole, csz_estimate_ratio(&costs, all, 1, 0)),
-                                csz_estimate_ratio(&words, INFINITY, CSZ_OTHER_TILE, 0));
+                                csz_estimate_ratio(&sums->by_cost, INFINITY, CSZ_OTHER_TILE, 0));
 }
 
-/* The share of exceptions in the coded tiles of a lattice. */
+/* Share of exceptions in the coded tiles of a lattice. */
 static double exception_share(const pyramid_job *job, int frame, int level) {
-    double nexceptions = 0, n = 0;
-    for (uint32_t i = 0; i < job->n; i++) {
-        const coded_tile *t = &job->tiles[i];
-        if (t->frame != frame || t->level != level) continue;
-        nexceptions += t->nexceptions;
-        n += csz_tile_box_count(&t->box);
-    }
-    return nexceptions / n;
+    const lattice_sums sums = sum_lattice(job, frame, level);
+    return sums.nexceptions / sums.nelements;
 }
 
-/* Whether a coarser lattice has so many that the pyramid may be much larger than predicted. */
+/* Whether a coarser lattice has so many exceptions that the pyramid may be much larger than predicted. */
 static int is_risky(const pyramid_job *job, int frame) {
     int is = 0;
     for (int l = 1; l < job->frame[frame].source.shape.nlevels; l++)
         is |= exception_share(job, frame, l) >= risky_share;
     return is;
-}
-
-/* Bits that a size takes in the index where a group has the largest of the coded tiles. */
-static double size_nbits(const pyramid_job *job, int frame, int level) {
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < job->n; i++) {
-        const coded_tile *t = &job->tiles[i];
-        if (t->frame == frame && t->level == level && t->words > largest) largest = t->words;
-    }
-    return largest ? csz_log2_u32(largest) + 1 : 0;
 }
 
 /* Bytes of a frame as a pyramid but for its books, and their variance. */
@@ -285,10 +274,12 @@ static csz_estimate frame_size(const pyramid_job *job, int frame) {
     csz_estimate size = {CSZ_FRAME_HEADER_NBYTES + 4, 0};
     double index_nbits = 0;
     for (int l = 0; l < shape->nlevels; l++) {
-        const csz_estimate words = words_of_level(job, frame, l);
+        const lattice_sums sums = sum_lattice(job, frame, l);
+        const csz_estimate words = words_of_lattice(&job->frame[frame], &sums, l);
         size.mean += 4 * words.mean;
         size.variance += 16 * words.variance;
-        index_nbits += tiles_of(&job->frame[frame], l) * size_nbits(job, frame, l);
+        /* in the index a size has as many bits as the largest of its group */
+        if (sums.largest) index_nbits += tiles_of(&job->frame[frame], l) * (csz_log2_u32(sums.largest) + 1.0);
     }
     size.mean += index_nbits / 8 + 13 * ceil(shape->ntiles / 64.0);
     return size;

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How auto codes the field, as it reads after "auto codes".  Tiles of one value are alike in every workflow.
- */
+/* How auto codes the field, after "auto codes".  Tiles of one value are alike in every workflow. */
 static const char *way_of(const uint64_t *nmodes) {
     const uint64_t single = nmodes[CSZ_MODE_S], kept = nmodes[CSZ_MODE_RAW] + nmodes[CSZ_MODE_EXACT],
                    all = nmodes[CSZ_MODE_M] + nmodes[CSZ_MODE_Q] + nmodes[CSZ_MODE_P] + single + kept;

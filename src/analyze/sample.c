@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * sample.c: which tiles of a field are analysed: one of each equal part, picked by a hash.  Of a field on the
- * GPU these tiles and the spans are copied to the host, so that everything after this file is the same for
- * both.  And the loop of threads over tiles.
- */
+/* sample.c: the tiles that are analysed, one of each equal part, picked by a hash; and the loop of threads
+ * over tiles.  Tiles of a field on the GPU are copied to the host, so the rest is the same for both. */
 #include "analyze/analysis.h"
 
 #include <stdlib.h>

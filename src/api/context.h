@@ -25,10 +25,8 @@ struct csz_context {
 csz_status csz_backend_choose(csz_context *context, csz_backend wanted, uint64_t nbytes, const void *data,
                               const void *archive);
 
-/*
- * Whether a call that failed on the GPU for want of memory, or because the device was lost, falls back to
- * the CPU: only if the library chose the backend and nothing lies on the device.
- */
+/* Whether a call that failed on the GPU, out of memory or because the device was lost, falls back to the CPU:
+ * only if the library chose the backend and nothing lies on the device. */
 int csz_backend_falls_back(csz_context *context, csz_backend wanted, csz_status status, const void *data,
                            const void *archive);
 
@@ -44,18 +42,16 @@ static inline csz_status csz_backend_restrict(csz_backend *wanted, int only_cpu)
 csz_status csz_frame_open(csz_context *context, csz_frame_view *view, const uint8_t *stored,
                           uint64_t nbytes_left, const csz_header *header, uint64_t frame);
 
-/*
- * One frame as stored, from data laid out as the plan's geometry says, where it is number `frame`; with zstd
- * it is built and packed in scratch first.  `number` is its place in the archive.
- */
+/* One frame as stored.  data has the layout of the plan's geometry, in which it is number `frame`; `number`
+ * is its place in the archive.  zstd packs it in scratch. */
 csz_status csz_frame_compress(csz_context *context, uint8_t *out, uint64_t capacity, uint64_t *nbytes,
                               const void *data, const csz_header *header, const csz_tile_plan *plan,
                               uint64_t frame, uint64_t number, const csz_options *options);
 
 /*
- * Holds a decoding call to its memory limit: values, buffers and, on the CPU, the scratch of its threads,
- * whose number is reduced to 1 if they do not fit. *room: what is left. Frees what the context keeps from
- * earlier calls, which would count against the limit.
+ * Holds a decoding call to its memory limit: values, buffers and, on the CPU, the threads' scratch; one
+ * thread if more do not fit.  *room: what is left.  Frees what the context keeps from earlier calls, which
+ * would count.
  */
 csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_options *options,
                           uint64_t values_nbytes, uint64_t buffers_nbytes, int on_cpu);
@@ -63,11 +59,8 @@ csz_status csz_limit_keep(csz_context *context, uint64_t *room, csz_decompress_o
 /* A finite bound above 0. */
 csz_status csz_bound_check(const csz_options *options);
 
-/*
- * Of checked options and bounds: a pointwise bound that is finer than logarithms of the type.  The pyramid's
- * are coarser, so Lorenzo may still hold it; else the floor is an absolute bound that holds it, and without
- * one values are exact.
- */
+/* Replaces a pointwise bound that is finer than logarithms of the type: Lorenzo instead of the pyramid, whose
+ * are coarser; else the floor as an absolute bound; else exact.  The options were checked. */
 void csz_bound_settle(csz_options *options, csz_type type);
 
 /* csz_compress where the options name a bound, not a target. */
@@ -80,8 +73,9 @@ csz_options csz_target_options(const csz_options *options, double bound);
 /* Levels of resolution that previews can have; 1: none. */
 int csz_header_nlevels(const csz_header *header);
 
-/* A box of a level above 0, as one of effective dims: checked, and by default the whole.  *nelements: of the
- * box. */
+/*
+ * A box of a level above 0 in effective dims, checked; by default the whole level.  *nelements: of the box.
+ */
 csz_status csz_level_box(uint64_t *lo, uint64_t *hi, uint64_t *nelements, const csz_header *header, int level,
                          const uint64_t *begin, const uint64_t *end);
 
@@ -96,7 +90,7 @@ csz_status csz_info_output(csz_info *out, size_t out_nbytes, const csz_header *h
 int csz_frame_touches(const csz_geometry *geometry, uint64_t frame, const uint64_t *lo, const uint64_t *hi,
                       int level);
 
-/* A box of the original dims as boxes of the effective ones: one for each index of the slowest of four, else
+/* A box of the original dims as boxes of the effective ones: in four dims one for each slowest index, else
  * one. */
 typedef struct csz_region {
     uint64_t nparts;       /* boxes */
@@ -111,10 +105,9 @@ csz_status csz_region_of(csz_region *region, const csz_field *field, const uint6
 typedef csz_status (*csz_box_reader)(void *source, void *data, const uint64_t *lo, const uint64_t *hi);
 
 /*
- * Restores all boxes of a region, one behind the other, into data.  Read one by one, each box would open its
- * frame again and decode tiles that it shares with the next.  So boxes that lie close to each other are read
- * as one, into a buffer of at most room bytes, and copied from there.  is_packed: opening a frame means
- * undoing zstd for all of it.
+ * Restores all boxes of a region, one behind the other, into data.  Boxes that lie close are read as one,
+ * into a buffer of at most room bytes: singly, each would open its frame and decode shared tiles again.
+ * is_packed: opening a frame means undoing zstd for all of it.
  */
 csz_status csz_region_read(void *data, csz_type type, const csz_region *region, int is_packed, uint64_t room,
                            csz_box_reader read, void *source);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* book.c: whole books on the host: lengths from weights, the built-in books, the section of books written and
- * read. */
+/* book.c: books on the host: lengths from weights, the built-in books, the section of books. */
 #include "entropy/book.h"
 
 typedef struct weighted {
     uint32_t weight, symbol;
 } weighted;
 
-/* By weight, then by symbol, in whose order they come: digit by digit from the lowest, each pass keeping the
- * order of equals.  Digits are as short as the number of passes allows. */
+/* Radix sort by weight; symbols come in order and keep it.  Digits are as short as the number of passes
+ * allows. */
 static void sort_by_weight(weighted *order, uint32_t n) {
     weighted other[CSZ_SYMBOLS_MAX], *from = order, *to = other;
     uint32_t any = 1;

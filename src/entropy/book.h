@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * book.h: the ten books of a frame: the built-in family, stored lengths, and the archive's section of books,
- * written and read (docs/format.md, section 5).
+ * book.h: the ten books of a frame, built in or stored, and the section of books (docs/format.md, section 5).
  */
 #ifndef CSZ_ENTROPY_BOOK_H
 #define CSZ_ENTROPY_BOOK_H
@@ -46,8 +45,7 @@ CSZ_FN uint64_t csz_builtin_tail(const uint32_t *f, int n) {
     return 2 * sum;
 }
 
-/* Scaled weights of the digits of a vector symbol: digits 0 .. ndigits-2 are deltas around the middle, the
- * last is the escape. */
+/* Scaled weights of the digits of a vector symbol: deltas around the middle, then the escape. */
 CSZ_FN void csz_builtin_digits(uint32_t *scaled, const uint32_t *f, int ndigits, int radius) {
     uint64_t weight[16], sum = 0;
     for (int v = 0; v < ndigits; v++) {
@@ -105,8 +103,7 @@ CSZ_FN void csz_builtin_weights(uint32_t *weights, int book, int kind) {
     for (uint32_t j = 0; j < first; j++) weights[csz_book_symbol_at(book, j)] = 0;
 }
 
-/* lg(total weight) - lg(weight) of each symbol, about what it takes in 256ths of a bit; 0 for those the book
- * cannot use. */
+/* lg(total weight / weight) of each symbol, about its bits in 256ths; 0 for those the book cannot use. */
 CSZ_FN void csz_builtin_weights_to_costs(uint16_t *cost, const uint32_t *weights, uint32_t n) {
     uint64_t total = 0;
     for (uint32_t s = 0; s < n; s++) total += weights[s];

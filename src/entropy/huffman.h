@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * huffman.h: from weights to code lengths to canonical codes.  Weights come in sorted (how is the caller's
- * business: the order is total), lengths come out limited and the code complete.  One function for both
- * backends, so that a book never depends on who built it (docs/format.md, section 5).
- */
+/* huffman.h: from sorted weights to limited code lengths to canonical codes (docs/format.md, section 5).  One
+ * definition for both backends, so that a book does not depend on who built it. */
 #ifndef CSZ_ENTROPY_HUFFMAN_H
 #define CSZ_ENTROPY_HUFFMAN_H
 
@@ -11,11 +8,8 @@
 
 enum { CSZ_LENGTH_MAX = 12 };
 
-/*
- * lengths[i] for weights[i], ascending, n of them, n >= 1, none 0, their sum below 2^32.  The tree is built
- * by two queues: leaves in order, inner nodes in order of creation, so each node's parent has a higher number
- * and depths are found by one walk down.  parent needs 2 n entries.
- */
+/* lengths[i] for n >= 1 ascending weights above 0, their sum below 2^32.  The tree is built from two queues,
+ * so a node's parent has a higher number and one walk down finds the depths.  parent needs 2 n entries. */
 CSZ_FN void csz_lengths_from_sorted(uint8_t *lengths, const uint32_t *weights, uint32_t n, uint32_t limit,
                                     uint32_t *inner, uint16_t *parent) {
     if (n == 1) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * archive.c: the archive's skeleton.  Every length from outside is compared with what is left before it is
- * used, and no sum can overflow.
- */
+/* archive.c: the archive's skeleton.  Lengths are compared with what is left before use, and no sum can
+ * overflow. */
 #include "format/archive.h"
 
 #include "core/words.h"
@@ -239,8 +237,7 @@ static uint32_t packed_size(const uint8_t *words, uint32_t at, uint32_t width) {
     return (uint32_t)(pair << used >> (64 - width));
 }
 
-/* Over the header and what follows it, up to begin, and from end to nbytes; words in between are not counted.
- */
+/* Over the header and all that follows but the words from begin to end, which are not counted. */
 static uint64_t frame_hash(const uint8_t *stored, uint64_t begin, uint64_t end, uint64_t nbytes,
                            uint64_t frame) {
     return csz_hash_frame_seed(frame) + csz_hash_words(stored, 6, 0) +
@@ -387,8 +384,7 @@ csz_status csz_archive_open(csz_header *h, const uint8_t **footer, const uint8_t
     uint64_t left = nbytes - h->nbytes, nframes = h->geometry.nframes;
     if (nframes >= left / 8 + 1 || left < csz_footer_nbytes(nframes)) return CSZ_ERROR_TRUNCATED;
     /*
-     * Follow the frames rather than trust the end of the file: an archive cut short and one with bytes
-     * behind it then get their own answers.
+     * Follow the frames, not the end of the file: truncated archives and trailing bytes get their own status.
      */
     uint64_t at = h->nbytes;
     for (uint64_t f = 0; f < nframes; f++) {

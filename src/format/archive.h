@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * archive.h: header, frame header, index and footer <-> bytes (docs/format.md, sections 2 to 4).  Reading
- * checks everything that a hostile archive could get wrong before anyone allocates or computes with it, so
- * what these functions return can be trusted.
- */
+/* archive.h: header, frame header, index and footer <-> bytes (docs/format.md, sections 2 to 4).  Reading
+ * checks all that a hostile archive could get wrong, so callers can trust the results. */
 #ifndef CSZ_FORMAT_ARCHIVE_H
 #define CSZ_FORMAT_ARCHIVE_H
 
@@ -40,8 +37,7 @@ typedef struct csz_header {
 csz_status csz_field_check(const csz_field *field);
 csz_status csz_geometry_of(csz_geometry *geometry, const csz_field *field);
 
-/* The same for archives whose frames may be pyramids; *predictor becomes Lorenzo where the field has one dim.
- */
+/* For archives whose frames may be pyramids; *predictor becomes Lorenzo for a field of one dim. */
 csz_status csz_geometry_for(csz_geometry *geometry, const csz_field *field, csz_predictor *predictor);
 
 /* Bits of a fill value in the field's type. */
@@ -55,15 +51,12 @@ csz_status csz_header_read(csz_header *header, const uint8_t *in, size_t nbytes)
 /* Size of a packed index. */
 uint64_t csz_index_nbytes(const uint16_t *nwords, uint32_t ntiles);
 
-/* Writes the index behind the payload from all sizes in words; first words and checksums of groups stand.
- * Returns where it ends. */
+/* Writes the index behind the payload, but for first words and checksums of groups.  Returns its end. */
 uint64_t csz_index_pack(uint8_t *frame, const csz_frame_layout *layout, const uint16_t *nwords,
                         uint32_t ntiles);
 
-/*
- * Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.
- * Where a pyramid's index lies is known only to csz_frame_index_read.
- */
+/* Sizes from the first 32 bytes, checked against each other and against what the frame's tiles could take.
+ * Only csz_frame_index_read finds a pyramid's index. */
 csz_status csz_frame_header_read(csz_frame_view *view, const uint8_t *stored, uint64_t nbytes_left,
                                  const csz_header *header, uint64_t frame);
 
@@ -73,17 +66,13 @@ static inline uint64_t csz_frame_index_at(const csz_frame_view *view, const uint
                             : view->layout.index;
 }
 
-/*
- * Checks the checksum over the stored form (zstd), or over header, books and index, then the index itself;
- * view->bytes is set to raw.
- */
+/* Checks the checksum over the stored form (zstd), or over header, books and index; then the index.  Sets
+ * view->bytes to raw. */
 csz_status csz_frame_index_read(csz_frame_view *view, const uint8_t *stored, const uint8_t *raw,
                                 const csz_header *header, uint64_t frame);
 
-/*
- * Writes a frame's header, its checksum last, once everything else of the stored frame is written.  The
- * checksum covers the first nbytes_hashed bytes but those from begin to end.
- */
+/* Writes a frame's header when all else is written.  Its checksum covers nbytes_hashed bytes but begin ..
+ * end. */
 void csz_frame_header_write(uint8_t *stored, uint64_t nbytes_stored, uint64_t nbytes_raw, uint32_t books_word,
                             uint32_t value_hash, uint64_t begin, uint64_t end, uint64_t nbytes_hashed,
                             uint64_t frame);
@@ -93,9 +82,7 @@ static inline uint32_t csz_books_word(uint32_t books_nbytes, int is_pyramid, int
     return books_nbytes | (uint32_t)is_pyramid << 16 | (uint32_t)tuning << 24;
 }
 
-/*
- * Gives a frame another number, which is the seed of its checksum.
- */
+/* Gives a frame another number, the seed of its checksum. */
 void csz_frame_renumber(uint8_t *stored, uint64_t from, uint64_t to);
 
 /* Payload word at which a tile's record begins, and its size. */
@@ -108,8 +95,7 @@ int csz_frame_group_holds(const csz_frame_view *view, uint32_t group);
 uint64_t csz_footer_nbytes(uint64_t nframes);
 void csz_footer_finish(uint8_t *footer, uint64_t nframes);
 
-/* Walks the whole archive's skeleton: header, footer, metadata, exact length.  *footer receives the footer's
- * place. */
+/* Checks the archive's skeleton: header, footer, metadata, exact length.  *footer: the footer's place. */
 csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const uint8_t *archive,
                             size_t nbytes);
 

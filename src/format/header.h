@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * header.h: which headers, frame headers and indexes a reader accepts (docs/format.md, sections 3 and 4):
- * one definition for archive.c and the CUDA decoder, which both read the words of an archive in their own
- * way.
- */
+/* header.h: which headers, frame headers and indexes a reader accepts (docs/format.md, sections 3 and 4); one
+ * definition for archive.c and the CUDA decoder. */
 #ifndef CSZ_FORMAT_HEADER_H
 #define CSZ_FORMAT_HEADER_H
 
@@ -56,10 +53,7 @@ CSZ_FN uint32_t csz_header_nbytes_of(uint32_t ndim, uint32_t features) {
            (features & CSZ_FEATURE_GRID ? 16 : 0) + (features & CSZ_FEATURE_FLOOR ? 8 : 0) + 8;
 }
 
-/*
- * Whether an archive of nbytes bytes begins with a header of its own size.  Looks at the first
- * CSZ_HEADER_SIZE_WORDS words, as far as nbytes has them.
- */
+/* Whether an archive begins with a header of its own size; reads the first CSZ_HEADER_SIZE_WORDS words. */
 CSZ_FN csz_status csz_header_size_check(const uint32_t *w, uint64_t nbytes) {
     if (nbytes < 4 || w[0] != CSZ_MAGIC_WORD) return CSZ_ERROR_NOT_ARCHIVE;
     if (nbytes < 4 * CSZ_HEADER_SIZE_WORDS) return CSZ_ERROR_TRUNCATED;
@@ -70,10 +64,7 @@ CSZ_FN csz_status csz_header_size_check(const uint32_t *w, uint64_t nbytes) {
     return nbytes < n ? CSZ_ERROR_TRUNCATED : CSZ_OK;
 }
 
-/*
- * Whether the fields of such a header, whose checksum holds, are ones that a reader knows.  Dims, tile shape
- * and grid are for the caller to check.
- */
+/* Whether a reader knows the fields of such a header.  The caller checks dims, tile shape and grid. */
 CSZ_FN csz_status csz_header_fields_check(const uint32_t *w) {
     const uint32_t features = csz_header_features(w), ndim = csz_header_ndim(w), type = w[1] >> 8 & 255;
     const double bound = csz_header_bound(w), bound_abs = csz_header_bound_abs(w),
@@ -125,9 +116,9 @@ CSZ_FN csz_frame_layout csz_frame_layout_of(uint32_t ntiles, uint32_t books_nbyt
 }
 
 /*
- * The index behind the payload, with packed sizes: of archives whose frames may be pyramids.  So records can
- * be placed before their sizes are known.  The word behind the frame's header is the payload's size in words.
- * end: of an index whose sizes take no bits; those that they take come on top.
+ * Where frames may be pyramids: the index with packed sizes behind the payload, so that records can be placed
+ * before their sizes are known.  The word behind the frame's header is the payload's size in words.  end: of
+ * an index whose sizes have no bits.
  */
 CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_nbytes,
                                                 uint32_t payload_nwords) {
@@ -144,10 +135,7 @@ CSZ_FN csz_frame_layout csz_frame_layout_packed(uint32_t ntiles, uint32_t books_
 /* Words of a group's packed sizes: n of them, of so many bits each. */
 CSZ_FN uint32_t csz_packed_nwords(uint32_t n, uint32_t width) { return (n * width + 31) / 32; }
 
-/*
- * What a packed index may take more than one of 16 bits a size: of a group 14 bits a size and a byte are
- * less; of one tile it is this much.
- */
+/* What a packed index may take more than an unpacked one: most for a single tile. */
 enum { CSZ_PACKED_NBYTES = 16 };
 
 /* Elements of the field in a frame. */
@@ -161,10 +149,8 @@ CSZ_FN uint64_t csz_frame_nelements(const csz_geometry *g, const csz_frame_box *
     return n;
 }
 
-/*
- * The largest size before zstd that a reader accepts: every tile raw, behind the largest books.  Another
- * encoder's choices may differ from ours.
- */
+/* The largest size before zstd that a reader accepts: all tiles raw, the largest books.  Other encoders may
+ * choose otherwise. */
 CSZ_FN uint64_t csz_frame_limit(const csz_geometry *g, const csz_frame_box *box, csz_type type) {
     const uint64_t n = csz_frame_layout_of(box->ntiles, CSZ_BOOKS_MAX_NBYTES).payload +
                        4 * (uint64_t)box->ntiles + csz_frame_nelements(g, box) * csz_value_nbytes(type);
@@ -192,10 +178,8 @@ typedef struct csz_frame_view {
     csz_frame_layout layout; /* of a pyramid: without payload, and sizes of tiles without bits */
 } csz_frame_view;
 
-/*
- * The header of a frame, whose words these are; 0 if it cannot be true of the frame with this box.
- * may_be_pyramid: the archive's header says so.
- */
+/* Reads a frame's header from its words; 0 if it cannot be true of the frame.  may_be_pyramid: as the archive
+ * says. */
 CSZ_FN int csz_frame_view_read(csz_frame_view *v, const uint32_t *w, const csz_geometry *g,
                                const csz_frame_box *box, csz_type type, int may_be_pyramid, int has_zstd) {
     v->bytes = 0;

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * record.h: which heads of tile records a reader accepts (docs/format.md, section 6): one definition for
- * both backends.
- */
+/* record.h: which heads of tile records a reader accepts (docs/format.md, section 6). */
 #ifndef CSZ_FORMAT_RECORD_H
 #define CSZ_FORMAT_RECORD_H
 
 #include "core/code.h"
 
-/*
- * 1 if a first word, of a mode other than raw and fill, can begin a record; value_words: of a value of the
- * type.
- */
+/* 1 if such a first word, but of raw and fill, can begin a record; value_words: of a value. */
 CSZ_FN int csz_record_head_holds(const csz_record_head *h, int rank, uint32_t value_words) {
     const uint32_t has_lanes = h->mode != CSZ_MODE_CONSTANT;
     if (h->mode > CSZ_MODE_RLE_VLE || h->klass > value_words || (h->klass && h->mode < CSZ_MODE_S)) return 0;
@@ -21,10 +15,7 @@ CSZ_FN int csz_record_head_holds(const csz_record_head *h, int rank, uint32_t va
     return has_lanes || !(h->has_bitmap || h->width || h->min_length);
 }
 
-/*
- * 1 if the tail, 0 where there is none, fits the head: there are words of masks if and only if there are
- * masks.
- */
+/* 1 if the tail, 0 for none, fits the head: words of masks are there if and only if masks are. */
 CSZ_FN int csz_record_tail_holds(const csz_record_head *h, uint32_t tail) {
     return (tail != 0) == (h->has_tail != 0) && (tail & 0xFFFF) <= CSZ_TILE_N &&
            (h->nmasks != 0) == (tail >> 16 != 0);

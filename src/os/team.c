@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * team.c: threads that wait for the phases of a call, and join those that they are in time for.  Between two
- * phases lies little work (books, a few checks), so a member looks for the next one for some microseconds
- * before it sleeps, and so does the caller for the end of a phase.
- */
+/* team.c: threads that wait for the phases of a call.  Little work lies between two phases, so a member spins
+ * for some microseconds before it sleeps, and so does the caller at the end of a phase. */
 #define _GNU_SOURCE
 #include "os/team.h"
 
@@ -34,10 +31,8 @@ static void pause_briefly(void) {
 /* The number of the phase, which may be over. */
 static unsigned phase_of(csz_team *team) { return atomic_load(&team->gate) >> 1; }
 
-/*
- * A member that joins says so before it looks at the gate again, and the caller closes the gate before it
- * looks who has joined: so either the caller waits for the member, or the member sees that it is too late.
- */
+/* A member announces itself before it reads the gate again; the caller closes the gate before it reads who
+ * joined.  So either the caller waits for the member, or the member sees that it is too late. */
 static void *member_main(void *p) {
     csz_team_member *m = p;
     csz_team *team = m->team;
@@ -94,10 +89,8 @@ static void end_phase(csz_team *team) {
     pthread_mutex_unlock(&team->mutex);
 }
 
-/*
- * Signals sent to the process are for the caller's threads.  Those of a fault go to the thread that has it,
- * and blocked they end the process, whatever handler the caller has set.
- */
+/* Signals to the process are for the caller's threads.  A fault's signal goes to the thread that caused it,
+ * and if that blocked it, the process would end without the caller's handler. */
 static void block_signals(sigset_t *before) {
     static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
     sigset_t sent;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team.h: runs a function on several threads at once. Work is claimed, not dealt, so a team does all of
- * it even if some threads could not be started or are scheduled only after the others are done. A
- * context's team keeps its threads asleep between calls, until the context is destroyed: starting and
- * joining them takes a tenth of the time of a small field. The threads block all signals. A child of fork
- * has none of these threads, so its team starts new ones.
+ * team.h: runs a function on several threads.  Work is claimed, not dealt, so a team does all of it even if
+ * some threads start late or never.  A context's team sleeps between calls: starting threads takes a tenth of
+ * the time of a small field.  Threads block all signals.  After a fork the child's team starts new threads.
  */
 #ifndef CSZ_CPU_TEAM_H
 #define CSZ_CPU_TEAM_H
@@ -44,11 +42,8 @@ int csz_team_cores(void);
 /* Starts the threads that a run of so many will need, so that they are there when it comes. */
 void csz_team_start(csz_team *team, int nthreads);
 
-/*
- * Calls body(arg, rank) for rank 0 in the caller's thread, and for those of 1 .. nthreads-1 whose threads
- * join before it is done: one that is not scheduled in time is not waited for.  Returns when all have
- * returned.
- */
+/* Calls body(arg, 0) in the caller's thread and body(arg, rank) in those of the other threads that join in
+ * time.  Returns when all have returned. */
 void csz_team_run(csz_team *team, int nthreads, void (*body)(void *arg, int rank), void *arg);
 
 /* Joins the team's threads. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * books.c: for each book of a frame the built-in one that suits the counts best, or its own lengths where
- * those save more on the counted symbols than storing them takes.  Small frames, such as HDF5 chunks, mostly
- * end up with built-in books.
- */
+/* books.c: for each book of a frame the best built-in one, or its own lengths where they save more than
+ * storing them takes.  Small frames, such as HDF5 chunks, mostly get built-in books. */
 #include "select/books.h"
 
 /* The built-in book under which the counted symbols would cost least. */

@@ -18,8 +18,7 @@ typedef struct csz_book_offer {
     int wants_own;
 } csz_book_offer;
 
-/* stride: of the frame's sample.  Above 1 the frame may hold symbols that were not counted, so each gets a
- * code. */
+/* stride: of the frame's sample; above 1 every symbol gets a code, as some may not have been counted. */
 void csz_book_offer_make(csz_book_offer *offer, csz_builtin_cache *cache, int book, const uint32_t *count,
                          uint32_t stride);
 

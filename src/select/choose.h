@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choose.h: what the encoder chooses: the mode of a tile, and whether a book's lengths are stored
- * (docs/encoder.md).  Pure functions of counts, valid as C11 and CUDA C++, so that both backends choose
- * alike.
+ * choose.h: the encoder's choice of a tile's mode and of stored lengths (docs/encoder.md), for both backends.
  */
 #ifndef CSZ_SELECT_CHOOSE_H
 #define CSZ_SELECT_CHOOSE_H
@@ -21,8 +19,7 @@ CSZ_FN int csz_mode_by_share(uint32_t n_nonzero, uint32_t n_codes) {
     return CSZ_MODE_S;
 }
 
-/* The mode that a workflow gives to a tile whose deltas, of 16 bits if klass is 0, ask for one by their share
- * of nonzeros. */
+/* The mode that a workflow gives to a tile; by_share: what its share of nonzeros asks for. */
 CSZ_FN int csz_mode_of_workflow(int workflow, uint32_t klass, int by_share) {
     if (by_share == CSZ_MODE_CONSTANT) return CSZ_MODE_CONSTANT;
     if (workflow == CSZ_WORKFLOW_RLE) return CSZ_MODE_RLE;
@@ -33,25 +30,20 @@ CSZ_FN int csz_mode_of_workflow(int workflow, uint32_t klass, int by_share) {
 /* Whether a tile of that mode has symbols to count. */
 CSZ_FN int csz_mode_has_symbols(int mode) { return mode != CSZ_MODE_CONSTANT && mode != CSZ_MODE_RLE; }
 
-/*
- * Most bits of stored lengths in a frame: 96 bytes for a chunk of a few tiles, and 4 bytes for each tile
- * above 16, so that books never lift an incompressible field past raw + 1% + 1 KiB.
- */
+/* Most bits of stored lengths in a frame: 96 bytes for a few tiles, and 4 bytes for each tile above 16.  So
+ * books never lift an incompressible field past raw + 1% + 1 KiB. */
 CSZ_FN uint32_t csz_explicit_limit_nbits(uint32_t ntiles) {
     uint32_t more = ntiles > 16 ? (ntiles < 1024 ? ntiles : 1024) - 16 : 0;
     return 768 + 32 * more;
 }
 
-/*
- * Whether a book's own lengths save more than storing them takes.  builtin, own: bits of the counted symbols
- * with either; stride: how many symbols each counted one stands for.
- */
+/* Whether own lengths save more than storing them takes.  builtin, own: bits of the counted symbols with
+ * either; each counted symbol stands for `stride`. */
 CSZ_FN int csz_explicit_is_worth(uint64_t builtin, uint64_t own, uint32_t stride, uint32_t lengths_nbits) {
     return builtin > own && (builtin - own) * stride > lengths_nbits;
 }
 
-/* Whether a book that wants its lengths stored has room for them, and the room left.  Books ask in their
- * order. */
+/* Whether there is room for a book's lengths; takes it.  Books ask in their order. */
 CSZ_FN int csz_explicit_take(uint32_t *room, uint32_t lengths_nbits) {
     if (lengths_nbits > *room) return 0;
     *room -= lengths_nbits;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * compress_archive.c: a whole field to an archive within a bound: the bound is resolved once for the field,
- * then frame follows frame, then the footer.  decompress.c is its mirror image.
- */
+/* compress_archive.c: a field to an archive within a bound: the bound is resolved, then frames and footer
+ * follow. */
 #include "api/context.h"
 #include "api/pack.h"
 #include "core/bound.h"
@@ -105,11 +103,8 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
     return CSZ_OK;
 }
 
-/*
- * Looks for fill values in a field in host memory.  The GPU keeps the range to itself, but a fill value that
- * the sample lacks makes the range at least twice as wide as the sample's, and the archive's bound with it.
- * Only then the host looks for the range.
- */
+/* Looks for fill values in a field on the host.  The GPU keeps the range to itself.  A fill value that the
+ * sample lacks at least doubles the range and the archive's bound; only then does the host find the range. */
 static void watch_field(csz_context *context, const void *data, const csz_header *h, csz_value_range *range,
                         const void *archive, size_t archive_nbytes, const csz_options *o) {
     const uint64_t n = h->geometry.nelements;

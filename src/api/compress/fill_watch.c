@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill_watch.c: finds fill values that nobody has named.  A fill value recurs and lies far outside all other
- * values, so the smallest and largest values of the field are the candidates.  A sample finds those that are
- * common.  Where the range of the field is known, as it is for relative bounds and PSNR, its two ends are
- * candidates too.  Only if one of them would be a fill value are all elements counted, so that fields without
- * one pay for the sample alone.
- *
- * The sample depends on the number of elements alone, and what is kept of it on neither the order nor the
- * pieces in which values come, so every backend, thread count and memory limit gives the same answer.
- *
- * A false alarm stops a user's script, a miss may cost the field, so there are three rules.  Numbers that
- * people write for "missing" (-999, -9999, 99.9, -1000, -32768, 1e20, 9.97e36) need only stand clear of the
- * data: twice the largest magnitude, and as far off as the data are wide.  Any other number must exceed them
- * a millionfold, or else the bound must flatten them.  In every case the other values must be a continuum,
- * 16 distinct ones at least, which masks, classes and fields of materials are not; beside 1e10 and more of
- * the numbers above 3 are enough, or any that the bound would lose.  These need not even recur where they
- * exceed all others a thousandfold.
- *
- * The third rule is about numbers that nobody can foresee, as 12345 and 1e5.  A bound that resolves to half
- * the width of the other values leaves one or two levels of them; where the number is ten times as large as
- * all others, a tenth of the width is enough.  Sources of strength 1 and heated walls may look the same, so
- * the number must recur in 1 of 1,000, and small ones are data unless they alone are negative.
- *
- * Where nothing is suspected, the bound may flatten the field all the same: for one number far outside, or
- * for many that differ, as spikes, or land that regridding has smeared.  That is only told, so numbers need
- * not recur: most values lie within twice the bound, and next to nothing lies near them.  The second
- * condition keeps heavy tails and densities of many decades out, which thin out step by step.
+ * fill_watch.c: finds fill values that nobody named.  A fill value recurs and lies far outside all other
+ * values, so the outermost values of a sample are candidates, and with relative bounds and PSNR the ends of
+ * the range.  Only if one of them would be a fill value are all elements counted.  The sample depends on the
+ * number of elements alone, and the result neither on the order nor on the pieces of the values, so every
+ * backend, thread count and memory limit gives the same answer.  A false alarm stops a user's script and a
+ * miss may cost the field, so there are three rules.  Customary numbers for "missing" (-999, 1e20) must be
+ * twice the largest magnitude and lie as far off as the data are wide.  Other numbers must exceed the data a
+ * millionfold.  Or the bound flattens the data: it leaves one or two levels of them, or five where the number
+ * is ten times as large; then it must recur in 1 of 1,000, and small numbers are data unless they alone are
+ * negative.  The other values must be 16 distinct ones, which masks, classes and materials lack; beside
+ * numbers from 1e10 on 3 are enough, or any that the bound would lose.  If nothing is suspected, outliers
+ * that need not recur may still make the bound flatten most values.  That gets a note: most values lie within
+ * twice the bound and hardly any near them.  Heavy tails and densities of many decades, which thin out step
+ * by step, do not get it.
  */
 #include "api/context.h"
 #include "core/bound.h"
@@ -34,10 +22,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/*
- * A value in 1 of 100 elements is seen twice with a chance of 99.95% in the smallest sample.  The largest
- * takes 1 to 3% of the time of compressing some MB, less of more.
- */
+/* The smallest sample sees a value in 1 of 100 elements twice with a chance of 99.95%.  The largest takes 1
+ * to 3% of the time of compressing some MB. */
 enum {
     SAMPLE_LEAST = 1024,
     SAMPLE_MOST = 3500,
@@ -65,8 +51,8 @@ static uint64_t sample_stride(uint64_t nelements) {
     return nelements > wanted ? nelements / wanted : 1;
 }
 
-/* Place of element i of the sample: somewhere in the i-th run of `stride` elements, by multiplicative
- * hashing, so that it falls in with no extent of the field. */
+/* A hashed place in the i-th run of `stride` elements, so that the sample aliases with no extent of the
+ * field. */
 static uint64_t place_of(uint64_t i, uint64_t stride) {
     const uint64_t spread = ((uint32_t)i * 0x9E3779B9u) >> 16;
     return i * stride + (spread * stride >> 16);
@@ -78,8 +64,9 @@ static void add_distinct(csz_fill_watch *w, double x) {
     if (w->ndistinct < CSZ_WATCH_NDISTINCT) w->distinct[w->ndistinct++] = x;
 }
 
-/* Keeps the most extreme distinct values, the outermost first.  What drops out never returns, so the counts
- * are exact. */
+/*
+ * Keeps the most extreme distinct values, outermost first.  Dropped values never return, so counts are exact.
+ */
 static void add_end(csz_fill_count *ends, int *nends, double x, uint64_t n, double sign) {
     int i = 0;
     while (i < *nends && sign * ends[i].value > sign * x) i++;
@@ -106,10 +93,8 @@ static double next_above(double x) {
     return csz_f64_bits(x >= 0 ? bits + 1 : bits - 1);
 }
 
-/*
- * Most batches lie between the ends that are known, and add nothing; those of fill values are mostly even.
- * Signs and bits instead of comparisons, so that loops vectorise.
- */
+/* Most batches lie between the known ends and add nothing.  Signs and bits, not comparisons: the loops
+ * vectorise. */
 static void add_batch(csz_fill_watch *w, const double *x, int n) {
     const int last = CSZ_WATCH_NENDS - 1, has_ends = w->ndistinct == CSZ_WATCH_NDISTINCT;
     const double low = w->low[last].value, high = w->high[last].value;
@@ -124,10 +109,8 @@ static void add_batch(csz_fill_watch *w, const double *x, int n) {
     }
 }
 
-/*
- * Values of n elements, in double; those that are missing become NaN, and are counted.  Loads that do not
- * wait for each other take half the time.
- */
+/* Values of n elements as doubles; missing ones become NaN and are counted.  Independent loads take half the
+ * time. */
 static int load_values(double *x, const void *values, const uint64_t *at, int n, csz_type type,
                        const uint64_t *fill) {
     int nmissing = 0;
@@ -167,7 +150,7 @@ static int load_row(double *x, const void *values, uint64_t first, int n, csz_ty
     return nmissing;
 }
 
-/* Some of the sample's elements, the same ones where all are counted. */
+/* Some of the sample's elements, also where all elements are counted. */
 static void add_few(csz_fill_watch *w, const void *values, uint64_t first, uint64_t n, csz_type type,
                     uint64_t nelements, const uint64_t *fill) {
     const uint64_t stride = sample_stride(nelements), nsample = (nelements - 1) / stride + 1,
@@ -235,10 +218,8 @@ static int is_vast(double x, csz_type type) {
     return 0;
 }
 
-/*
- * Numbers that people choose for "missing": nines, from 99 on and with decimals or without; -1000, -10000,
- * ...; the ends of integer types.  No more nines than the type has digits: 99.999999 is 100 in f32.
- */
+/* Numbers that people choose for "missing": 99, 999 and so on, also with decimals, -1000, -10000 and so on,
+ * ends of integer types.  No more nines than the type has digits: 99.999999 is 100 in f32. */
 static int is_customary(double x, csz_type type) {
     /* the last one is that of well logs */
     static const double ends[] = {32767, 32768, 65535, 2147483647, 2147483648.0, 4294967295.0, 999.25};
@@ -289,11 +270,8 @@ static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothe
     return 1;
 }
 
-/*
- * The largest number of values, by their magnitude, that all lie far outside the others.  Each must recur at
- * least `least` times, and `ncontinuum` other values must be there; beside vast numbers FEW, or any that the
- * bound loses.
- */
+/* As many of the outermost values as all lie far outside the others.  Each must recur `least` times;
+ * `ncontinuum` other values must be there, or beside vast numbers FEW, or any that the bound loses. */
 static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ncontinuum,
                               double bound) {
     suspects tried = {.n = 0}, found = {.n = 0};
@@ -310,8 +288,7 @@ static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t l
 }
 
 /*
- * The absolute bound, for values from low to high.  A target's may become as large as their range, so that is
- * taken while it is sought.  0: there is none.
+ * The absolute bound for values from low to high, 0 for none.  While a target is sought, it is their range.
  */
 static double bound_of(const csz_fill_watch *w, double low, double high) {
     if (!(w->bound > 0 && w->bound <= DBL_MAX)) return 0;
@@ -396,8 +373,8 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
 
 /*
  * One number outside: the end of the range that lies further from the next value looked at.  It need not be
- * in the sample, nor stand alone there.  Of a customary one, clear of the others, a bound of a tenth of
- * their width is enough, which leaves five levels of them: it hardly is data.
+ * in the sample.  For a clear customary number a tenth of the others' width is enough, which leaves five
+ * levels.
  */
 static csz_fill_outlier find_single(const csz_fill_watch *w, const csz_value_range *range, csz_type type,
                                     double bound) {
@@ -447,10 +424,8 @@ static void widen(crowd *c, const csz_fill_count *ends, int nends, double width)
     }
 }
 
-/*
- * Any number of values outside: those within twice the bound are most, and few of the others are near.  The
- * outermost values of the sample say whether some are near, but not how many lie outside.
- */
+/* Any number of values outside: most values lie within twice the bound, and few others are near.  The
+ * outermost values of the sample show whether some are near, but not how many lie outside. */
 static csz_fill_outlier find_crowd(const csz_fill_watch *w, const csz_value_range *range, double bound) {
     double x[CSZ_WATCH_NFEW];
     const int n = distinct_values(x, w);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * target.c: the absolute bound whose archive has a certain size.  Sizes fall as bounds grow, nearly always,
- * so the bound is found between one that is too tight and one that reaches the target, by interpolation.
- * Sizes may pass the target more than once: gaps between tighter bounds that were tried, or between any where
- * none reaches it, are probed where they are wide and their ends are near the target.  Bounds are
- * (4096 + m) * 2^e with whole m and e, 0.025% apart at most: numbered in order, they make the search one of
- * integers, the same on every machine.  Below the tightest bound stands the exact archive, as bound 0: it is
- * the answer where it reaches the target, and is made where it may.  The analysis of a sample gives the first
- * bound of a large field, probes for it, and tells how fast its size falls, so that one or two archives are
- * made where the sample is right.
+ * target.c: finds the absolute bound whose archive has a wanted size.  Sizes nearly always fall as bounds
+ * grow, so the search interpolates between a bound that is too tight and one that reaches the target.  Sizes
+ * may pass the target more than once, so wide gaps between tried bounds are probed.  Bounds are (4096 + m) *
+ * 2^e with integers m and e, at most 0.025% apart: their numbers make the search one of integers, the same on
+ * every machine.  Bound 0 is the exact archive, the answer where it reaches the target.  For a large field
+ * the analysis of a sample gives the first bound, so that one or two archives are enough where the sample is
+ * right.
  */
 #include <stdlib.h>
 
@@ -62,10 +60,8 @@ static int64_t number_below(double x) {
 
 static int64_t clamp(int64_t i, int64_t low, int64_t high) { return i < low ? low : i > high ? high : i; }
 
-/*
- * A size as a number that falls about evenly with log2 of the bound.  Many bits a value fall by one for each
- * doubling, few of them by a factor: log2(2^bits - 1) is both.
- */
+/* A size on a scale that falls about evenly with log2 of the bound.  Many bits a value fall by one for each
+ * doubling, few bits by a factor: log2(2^bits - 1) does both. */
 static double level(const csz_target *t, double nbytes) {
     const double nbits = 8 * nbytes / (double)t->nelements;
     return nbits > 30 ? nbits : csz_log2(csz_exp(nbits * 0.69314718055994530942) - 1 + 1e-300);
@@ -74,9 +70,9 @@ static double level(const csz_target *t, double nbytes) {
 static double aim(const csz_target *t) { return level(t, (double)t->nbytes_wanted / aimed_share); }
 
 /*
- * Where nothing is known.  Of fourteen real fields at ratios from 3 to 500 the median bound lies 8.6 octaves
- * below the range where a value takes a bit, level 0.  For each level more it is 1.3 octaves tighter, but at
- * most one for each bit, and for each level less it is 1.7 looser.
+ * The first bound.  Of fourteen real fields at ratios from 3 to 500 the median bound lies 8.6 octaves below
+ * the range at one bit a value, level 0; 1.3 octaves tighter for each level above, but at most one for each
+ * bit, and 1.7 octaves looser for each level below.
  */
 static int64_t first_number(const csz_target *t) {
     const double at = aim(t), nbits = 8 * (double)t->nbytes_wanted / (double)t->nelements,
@@ -87,10 +83,7 @@ static int64_t first_number(const csz_target *t) {
     return clamp(t->most - (int64_t)(octaves * OCTAVE), t->least, t->most);
 }
 
-/*
- * Between a bound that is too tight and one that reaches the target: by interpolation, where a side that
- * stays counts half (Illinois).
- */
+/* Interpolates between a bound that is too tight and one that reaches the target (Illinois method). */
 static int64_t between(const csz_target *t) {
     const double wanted = aim(t);
     double low = level(t, (double)t->nbytes_low) - wanted, high = wanted - level(t, (double)t->nbytes_high);
@@ -111,10 +104,10 @@ static int64_t beyond(csz_target *t) {
 }
 
 /*
- * The middle of the most promising gap between bounds that were tried, tighter than the answer where there is
- * one.  From the gap's tighter end sizes may fall by 0.7 levels an octave: the further that leads below the
- * target's level, the more likely is a bound within that reaches it.  The gap just below the answer is left
- * to interpolation first.  Below the tightest bound sizes are taken to grow by half a level an octave.
+ * The middle of the most promising gap between tried bounds, tighter than the answer where there is one.
+ * Sizes may fall by 0.7 levels an octave from the gap's tighter end: the further below the target's level
+ * that leads, the more promising is the gap.  The gap just below the answer is left to interpolation.  Below
+ * the tightest bound sizes are taken to grow by half a level an octave.
  */
 static int64_t probe(const csz_target *t) {
     const double wanted = level(t, (double)t->nbytes_wanted);
@@ -154,11 +147,10 @@ static int64_t find_next(csz_target *t) {
 }
 
 /*
- * Whether the exact archive comes before bound i, or the search's end.  It may be as small as one of a tight
- * bound, or of one whose size is hardly smaller than that of a tighter one, or where nothing comes near the
- * target, as of whole numbers far from 0.  Of fourteen real fields at ratios from 3 to 500 this finds all
- * exact archives that reach the target, of which ratios up to 8 alone miss a sixth; to make one for every
- * target takes 0.5 archives more on average (bench/results/2026-11-19-targets.md).
+ * Whether the exact archive comes before bound i, or the search's end: where bounds are tight, where a looser
+ * bound hardly saves anything, or where nothing comes near the target.  On fourteen real fields this finds
+ * all exact archives that reach the target; ratios up to 8 alone miss a sixth of them, and to make one for
+ * every target takes 0.5 archives more (bench/results/2026-11-19-targets.md).
  */
 static int is_exact_next(const csz_target *t, int64_t i) {
     const int64_t tight = t->most - EXACT_OCTAVES * OCTAVE;
@@ -180,9 +172,9 @@ static int has_steps(const csz_target *t) {
 }
 
 /*
- * Bound i, or the search's end.  Where nothing has come near the target, or sizes have steps, the tightest
- * bound is tried last: of a field of few numbers, say a mask, its archive is small, as the numbers that have
- * no quanta are alike.
+ * Bound i, or the search's end.  Where nothing came near the target, or sizes have steps, the tightest bound
+ * comes last: a field of few numbers, such as a mask, has a small archive there, as numbers without quanta
+ * are alike.
  */
 static void propose_or_end(csz_target *t, int64_t i) {
     if (i == nothing && (!t->is_close || has_steps(t)) && !t->is_last && t->is_reached && t->bound > 0 &&
@@ -315,7 +307,8 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
         propose(t);
 }
 
-/* The size that a sample predicts; of an exact archive the least that is likely, so that in doubt it is made.
+/*
+ * The size that a sample predicts; for an exact archive the least likely size, so that in doubt it is made.
  */
 static csz_status predict(uint64_t *nbytes, csz_context *context, const void *data, const csz_field *field,
                           const csz_options *options, double bound) {

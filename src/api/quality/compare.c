@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.c: how far one field is from another, in double and in one pass.  Errors are squared relative to a
- * power of two above all of them, so that neither the largest nor the smallest leave the range of a double,
- * and summed with compensation, so that the result of a long field does not depend on its length.  Data in
- * device memory goes the way of csz_quality_measure.
+ * compare.c: how far one field is from another, in double and in one pass.  Errors are scaled by a power of
+ * two before they are squared, so that no square over- or underflows, and sums are compensated.  Data in
+ * device memory is compared by csz_quality_measure.
  */
 #include "api/options.h"
 
@@ -65,18 +64,18 @@ static double upper_half(double x) {
     return scaled - (scaled - x);
 }
 
-/* a * b - product, which is exact for a product that a * b was rounded to (Dekker).  Not fma: where the
- * processor has none it is libm's, which the command would have to load. */
+/*
+ * a * b - product, exact for the rounded product (Dekker).  fma would call libm where the processor has none.
+ */
 static double product_error(double product, double a, double b) {
     const double a_high = upper_half(a), a_low = a - a_high, b_high = upper_half(b), b_low = b - b_high;
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
 }
 
 /*
- * 1 if |a - b| > bound * |a| in real numbers, all finite, bound below 1.  Near the smallest numbers both are
- * scaled, so that neither the product nor its error underflows, and near the largest, so that halves do not
- * overflow.  Where difference and product are close, their difference is exact, and the two rounding errors
- * decide.
+ * 1 if |a - b| > bound * |a| in real numbers, for finite numbers and a bound below 1.  Near the ends of the
+ * range both are scaled, so that nothing under- or overflows.  If difference and product are close, their
+ * difference is exact, and the two rounding errors decide.
  */
 static int exceeds(double a, double b, double bound) {
     if (fabs(a) < 0x1p-400 && fabs(b) < 0x1p-400) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.c: what lossy coding did to a field, in two passes over both.  The first finds extremes and sums;
- * the second, which knows the means and the largest error, adds up squares, covariances, lagged products,
- * histograms and the windows of SSIM.  Threads claim blocks whose shape depends on the dims alone; blocks are
- * added up in their order, so the result is the same for every number of threads.  Squares are of numbers
- * scaled by powers of two to at most 1, so that none overflows.  Where both fields lie on the GPU its kernels
- * do the passes, in parts of their own.
+ * quality.c: what lossy coding did to a field, in two passes.  The first finds extremes and sums; the second
+ * adds up squares, covariances, lagged products, histograms and the windows of SSIM.  Threads claim blocks
+ * whose shape depends on the dims alone, and blocks are added in their order, so the result does not depend
+ * on the number of threads.  Values are scaled by powers of two, so that no square overflows.  Fields on the
+ * GPU are compared by its kernels.
  */
 #include "api/context.h"
 
