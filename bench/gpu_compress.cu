@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gpu_compress.cu: compression on one GPU, checked and timed.  For each field, made on the device: the
- * archive is compared byte for byte with the CPU backend's, then csz_cuda_compress is timed by events, every
- * kernel of the call included, median of 11 with the L2 emptied before each.  The floor is what must move,
- * field in and archive out, at the speed of a device copy measured here.
+ * archive is compared byte for byte with the CPU backend's, then csz_cuda_compress_fields is timed by events,
+ * every kernel of the call included, median of 11 with the L2 emptied before each.  The floor is what must
+ * move, field in and archive out, at the speed of a device copy measured here.
  *
  *   gpu_compress [nz ny nx | ny nx | nx] [-t f32|f64] [-k kind] [-b bound] [-r] [-q] [-s]
  *   -r relative bound, range pass included; -q no comparison with the CPU; -s times of single kernels
@@ -146,8 +146,8 @@ static int run(const csz_field &field, const csz_options &o, int only, bool comp
         fill_kernel<V><<<2048, 256>>>(d_data, h.geometry.n[0], h.geometry.n[1], h.geometry.n[2], kinds[k]);
         CHECK(cudaGetLastError());
         auto call = [&] {
-            if (csz_cuda_compress(d_out, capacity, d_size, d_data, &plan, d_builtins, d_work, work_nbytes,
-                                  0)) {
+            const csz_cuda_compress_item item = {d_data, d_out, capacity, d_size, NULL, NULL};
+            if (csz_cuda_compress_fields(&item, &plan, d_builtins, d_work, work_nbytes, 0)) {
                 printf("the launch failed: %s\n", cudaGetErrorString(cudaGetLastError()));
                 exit(1);
             }

@@ -11,18 +11,12 @@ int csz_cuda_is_built(void) { return 1; }
 enum { FIELDS_MAX = 1 << 20 };
 
 /* *predictor becomes Lorenzo where the field has one dim. */
-static csz_status check_shape_for(csz_geometry *g, size_t n, const csz_field *field,
-                                  csz_predictor *predictor) {
+static csz_status check_shape(csz_geometry *g, size_t n, const csz_field *field, csz_predictor *predictor) {
     if (!field || n == 0 || n > FIELDS_MAX) return CSZ_ERROR_ARGUMENT;
     csz_status status = csz_geometry_for(g, field, predictor);
     if (status) return status;
     const uint64_t most = UINT32_MAX / 2 / n;
     return g->ntiles > most || g->nframes > most ? CSZ_ERROR_DIMS : CSZ_OK;
-}
-
-static csz_status check_shape(csz_geometry *g, size_t n, const csz_field *field) {
-    csz_predictor predictor = CSZ_PREDICTOR_LORENZO;
-    return check_shape_for(g, n, field, &predictor);
 }
 
 csz_status csz_cuda_prepare(csz_context *context) {
@@ -43,26 +37,28 @@ csz_status csz_cuda_compress_workspace_query(size_t *nbytes, size_t n, const csz
     csz_status status = csz_options_copy(&o, sizeof o, options);
     if (!status && field) csz_bound_settle(&o, field->type);
     csz_predictor predictor = o.bound_mode == CSZ_BOUND_EXACT ? CSZ_PREDICTOR_LORENZO : o.predictor;
-    if (!status) status = check_shape_for(&g, n, field, &predictor);
+    if (!status) status = check_shape(&g, n, field, &predictor);
     if (!status) *nbytes = csz_cuda_backend_compress_workspace(n, field, &g, predictor);
     return status;
 }
 
-csz_status csz_cuda_decompress_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
-    csz_geometry g;
+static csz_status decompress_workspace(size_t *nbytes, size_t n, const csz_field *field,
+                                       csz_predictor predictor) {
+    csz_header h = {.predictor = predictor};
     if (!nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_status status = check_shape(&g, n, field);
-    if (!status) *nbytes = csz_cuda_backend_decompress_workspace(n, field, &g, CSZ_PREDICTOR_LORENZO);
+    csz_status status = check_shape(&h.geometry, n, field, &h.predictor);
+    if (status) return status;
+    h.field = *field;
+    *nbytes = csz_cuda_backend_decompress_workspace(n, &h);
     return status;
 }
 
+csz_status csz_cuda_decompress_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
+    return decompress_workspace(nbytes, n, field, CSZ_PREDICTOR_LORENZO);
+}
+
 csz_status csz_cuda_decompress_level_workspace_query(size_t *nbytes, size_t n, const csz_field *field) {
-    csz_geometry g;
-    csz_predictor predictor = CSZ_PREDICTOR_AUTO;
-    if (!nbytes) return CSZ_ERROR_ARGUMENT;
-    csz_status status = check_shape_for(&g, n, field, &predictor);
-    if (!status) *nbytes = csz_cuda_backend_decompress_workspace(n, field, &g, predictor);
-    return status;
+    return decompress_workspace(nbytes, n, field, CSZ_PREDICTOR_AUTO);
 }
 
 /* 1 if every pointer is there and aligned. */
@@ -89,7 +85,7 @@ csz_status csz_cuda_compress_batch(csz_context *context, size_t n, void *const *
     if (!status) status = csz_bound_check(&o);
     if (!status) csz_bound_settle(&o, field->type);
     csz_predictor predictor = o.predictor;
-    if (!status) status = check_shape_for(&h.geometry, n, field, &predictor);
+    if (!status) status = check_shape(&h.geometry, n, field, &predictor);
     if (!status && o.zstd_level > 0) status = CSZ_ERROR_ARGUMENT;
     if (!status) status = csz_header_plan(&h, field, &o);
     if (status) return status;
@@ -110,40 +106,6 @@ csz_status csz_cuda_compress_async(csz_context *context, void *d_out, size_t out
                                    workspace, workspace_nbytes, stream);
 }
 
-/* The box lo .. hi of nelements values, in effective dims of lattice `level`, of each field. */
-static csz_status decompress_boxes(csz_context *context, size_t n, void *const *d_data, size_t data_capacity,
-                                   csz_cuda_result *results, const void *const *d_archives,
-                                   const size_t *archive_nbytes, const csz_cuda_result *compressed,
-                                   const csz_field *field, const csz_geometry *g, csz_predictor predictor,
-                                   const uint64_t *lo, const uint64_t *hi, int level, uint64_t nelements,
-                                   void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
-    const size_t size = csz_value_nbytes(field->type);
-    if (data_capacity / size < nelements) return CSZ_ERROR_CAPACITY;
-    if ((uintptr_t)results % 8 || (uintptr_t)compressed % 8 || !are_aligned(n, d_archives, 8, 0) ||
-        !are_aligned(n, (const void *const *)d_data, size, nelements == 0))
-        return CSZ_ERROR_ARGUMENT;
-    context->used = CSZ_BACKEND_CUDA;
-    return csz_cuda_backend_decompress_many(&context->cuda, n, d_data, results, d_archives, archive_nbytes,
-                                            compressed, field, g, predictor, context->expected, lo, hi, level,
-                                            workspace, workspace_nbytes, stream);
-}
-
-csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,
-                                     size_t data_capacity, csz_cuda_result *results,
-                                     const void *const *d_archives, const size_t *archive_nbytes,
-                                     const csz_cuda_result *compressed, const csz_field *field,
-                                     void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
-    if (!context || !d_data || !results || !d_archives || !archive_nbytes || !field)
-        return CSZ_ERROR_ARGUMENT;
-    csz_geometry g;
-    csz_status status = check_shape(&g, n, field);
-    if (status) return status;
-    const uint64_t lo[3] = {0, 0, 0};
-    return decompress_boxes(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
-                            compressed, field, &g, CSZ_PREDICTOR_LORENZO, lo, g.n, 0, g.nelements, workspace,
-                            workspace_nbytes, stream);
-}
-
 /* A region that is one box. */
 static csz_status box_of(csz_region *r, const csz_field *field, const uint64_t *begin_index,
                          const uint64_t *end_index) {
@@ -155,6 +117,51 @@ static csz_status box_of(csz_region *r, const csz_field *field, const uint64_t *
     return CSZ_OK;
 }
 
+/*
+ * Enqueues the decoding of a box of lattice f->level of each field, all of it if begin and end are null.
+ * predictor: Lorenzo where no archive holds pyramids, else auto.
+ */
+static csz_status decompress_boxes(csz_context *context, const csz_cuda_fields *f, size_t data_capacity,
+                                   csz_predictor predictor, const uint64_t *begin, const uint64_t *end) {
+    csz_region r = {.nelements = 0};
+    csz_header h = {.predictor = predictor};
+    csz_status status = check_shape(&h.geometry, f->n, f->field, &h.predictor);
+    if (status) return status;
+    h.field = *f->field;
+    h.bound_mode = context->expected;
+    if (f->level) {
+        status = csz_level_box(r.lo, r.hi, &r.nelements, &h, f->level, begin, end);
+    } else if (begin && end) {
+        status = box_of(&r, f->field, begin, end);
+    } else {
+        memcpy(r.hi, h.geometry.n, sizeof r.hi);
+        r.nelements = h.geometry.nelements;
+        if (begin || end) status = CSZ_ERROR_ARGUMENT;
+    }
+    if (status) return status;
+    const size_t size = csz_value_nbytes(h.field.type);
+    if (data_capacity / size < r.nelements) return CSZ_ERROR_CAPACITY;
+    if ((uintptr_t)f->results % 8 || (uintptr_t)f->compressed % 8 ||
+        !are_aligned(f->n, f->d_archives, 8, 0) ||
+        !are_aligned(f->n, (const void *const *)f->d_data, size, r.nelements == 0))
+        return CSZ_ERROR_ARGUMENT;
+    context->used = CSZ_BACKEND_CUDA;
+    return csz_cuda_backend_decompress_many(&context->cuda, f, &h, r.lo, r.hi);
+}
+
+csz_status csz_cuda_decompress_batch(csz_context *context, size_t n, void *const *d_data,
+                                     size_t data_capacity, csz_cuda_result *results,
+                                     const void *const *d_archives, const size_t *archive_nbytes,
+                                     const csz_cuda_result *compressed, const csz_field *field,
+                                     void *workspace, size_t workspace_nbytes, csz_cuda_stream stream) {
+    if (!context || !d_data || !results || !d_archives || !archive_nbytes || !field)
+        return CSZ_ERROR_ARGUMENT;
+    const csz_cuda_fields f = {n,          d_data, results,   d_archives,       archive_nbytes,
+                               compressed, field,  workspace, workspace_nbytes, stream,
+                               0};
+    return decompress_boxes(context, &f, data_capacity, CSZ_PREDICTOR_LORENZO, NULL, NULL);
+}
+
 csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, size_t data_capacity,
                                             csz_cuda_result *result, const void *d_archive,
                                             size_t archive_nbytes, const csz_cuda_result *compressed,
@@ -162,14 +169,10 @@ csz_status csz_cuda_decompress_region_async(csz_context *context, void *d_data, 
                                             const uint64_t *end_index, void *workspace,
                                             size_t workspace_nbytes, csz_cuda_stream stream) {
     if (!context || !result || !field || !begin_index || !end_index) return CSZ_ERROR_ARGUMENT;
-    csz_geometry g;
-    csz_region r;
-    csz_status status = check_shape(&g, 1, field);
-    if (!status) status = box_of(&r, field, begin_index, end_index);
-    if (status) return status;
-    return decompress_boxes(context, 1, &d_data, data_capacity, result, &d_archive, &archive_nbytes,
-                            compressed, field, &g, CSZ_PREDICTOR_LORENZO, r.lo, r.hi, 0, r.nelements,
-                            workspace, workspace_nbytes, stream);
+    const csz_cuda_fields f = {1,          &d_data, result,    &d_archive,       &archive_nbytes,
+                               compressed, field,   workspace, workspace_nbytes, stream,
+                               0};
+    return decompress_boxes(context, &f, data_capacity, CSZ_PREDICTOR_LORENZO, begin_index, end_index);
 }
 
 csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t data_capacity,
@@ -180,41 +183,6 @@ csz_status csz_cuda_decompress_async(csz_context *context, void *d_data, size_t 
                                      compressed, field, workspace, workspace_nbytes, stream);
 }
 
-/* A box of a lattice of each field; NULL, NULL: all of it. */
-static csz_status decompress_levels(csz_context *context, size_t n, void *const *d_data, size_t data_capacity,
-                                    csz_cuda_result *results, const void *const *d_archives,
-                                    const size_t *archive_nbytes, const csz_cuda_result *compressed,
-                                    const csz_field *field, int level, const uint64_t *begin_index,
-                                    const uint64_t *end_index, void *workspace, size_t workspace_nbytes,
-                                    csz_cuda_stream stream) {
-    csz_header h;
-    csz_options o;
-    uint64_t lo[3], hi[3], nelements;
-    csz_predictor predictor = CSZ_PREDICTOR_AUTO;
-    csz_options_init(&o);
-    o.predictor = predictor;
-    csz_status status = check_shape_for(&h.geometry, n, field, &predictor);
-    if (!status) status = csz_header_plan(&h, field, &o);
-    if (!status && level == 0 && begin_index && end_index) {
-        csz_region r;
-        status = box_of(&r, field, begin_index, end_index);
-        memcpy(lo, r.lo, sizeof lo);
-        memcpy(hi, r.hi, sizeof hi);
-        nelements = r.nelements;
-    } else if (!status && level == 0) {
-        memset(lo, 0, sizeof lo);
-        memcpy(hi, h.geometry.n, sizeof hi);
-        nelements = h.geometry.nelements;
-        if (begin_index || end_index) status = CSZ_ERROR_ARGUMENT;
-    } else if (!status) {
-        status = csz_level_box(lo, hi, &nelements, &h, level, begin_index, end_index);
-    }
-    if (status) return status;
-    return decompress_boxes(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
-                            compressed, field, &h.geometry, h.predictor, lo, hi, level, nelements, workspace,
-                            workspace_nbytes, stream);
-}
-
 csz_status csz_cuda_decompress_level_async(csz_context *context, void *d_data, size_t data_capacity,
                                            csz_cuda_result *result, const void *d_archive,
                                            size_t archive_nbytes, const csz_cuda_result *compressed,
@@ -222,9 +190,10 @@ csz_status csz_cuda_decompress_level_async(csz_context *context, void *d_data, s
                                            const uint64_t *end_index, void *workspace,
                                            size_t workspace_nbytes, csz_cuda_stream stream) {
     if (!context || !result || !field) return CSZ_ERROR_ARGUMENT;
-    return decompress_levels(context, 1, &d_data, data_capacity, result, &d_archive, &archive_nbytes,
-                             compressed, field, level, begin_index, end_index, workspace, workspace_nbytes,
-                             stream);
+    const csz_cuda_fields f = {1,          &d_data, result,    &d_archive,       &archive_nbytes,
+                               compressed, field,   workspace, workspace_nbytes, stream,
+                               level};
+    return decompress_boxes(context, &f, data_capacity, CSZ_PREDICTOR_AUTO, begin_index, end_index);
 }
 
 csz_status csz_cuda_decompress_level_batch(csz_context *context, size_t n, void *const *d_data,
@@ -235,6 +204,7 @@ csz_status csz_cuda_decompress_level_batch(csz_context *context, size_t n, void 
                                            csz_cuda_stream stream) {
     if (!context || !d_data || !results || !d_archives || !archive_nbytes || !field)
         return CSZ_ERROR_ARGUMENT;
-    return decompress_levels(context, n, d_data, data_capacity, results, d_archives, archive_nbytes,
-                             compressed, field, level, NULL, NULL, workspace, workspace_nbytes, stream);
+    const csz_cuda_fields f = {n,     d_data,    results,          d_archives, archive_nbytes, compressed,
+                               field, workspace, workspace_nbytes, stream,     level};
+    return decompress_boxes(context, &f, data_capacity, CSZ_PREDICTOR_AUTO, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frames.c: one frame at a time.  A frame's bytes depend on its own values, on the header and on its number,
- * which seeds its checksum and does nothing else; so a frame is coded as the only one of a field that is its
- * box, with the whole field's tile shape, and renumbered.  That is how the GPU, which knows whole archives
- * alone, codes single frames too.
+ * frames.c: one frame at a time.  A frame's bytes depend on its values, on the header and on its number,
+ * which seeds its checksum and does nothing else.  So a frame is coded as a field of its own, with the whole
+ * field's tile shape, and renumbered.  That is how the GPU, which codes only whole archives, codes single
+ * frames too.
  */
 #include "api/context.h"
 #include "api/pack.h"
-#include "api/plan.h"
 #include "cuda/host/backend.h"
 
 /* The frame as a field of its own. */
@@ -25,8 +24,8 @@ static csz_geometry geometry_of_frame(const csz_geometry *g, const csz_frame *fr
     return s;
 }
 
-/* The header of that field, of no meaning but to the GPU: a row of whole tiles is the field whose archive is
- * largest. */
+/* The header of that field, which only the GPU reads: a row of whole tiles is the field with the largest
+ * archive. */
 static csz_header header_of_frame(const csz_plan *plan, const csz_geometry *s) {
     csz_header h = plan->header;
     h.geometry = *s;

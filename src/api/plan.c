@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan.c: what all frames of a field have in common, made from a field and options or from an archive's first
  * bytes. */
-#include "api/plan.h"
-
 #include "api/context.h"
 #include "api/pack.h"
 
@@ -66,9 +64,8 @@ csz_status csz_plan_frame(csz_frame *frame, const csz_plan *plan, uint64_t i) {
     }
     frame->nelements = csz_frame_nelements(g, &box);
     frame->values_nbytes = (size_t)frame->nelements * csz_value_nbytes(plan->header.field.type);
-    /*
-     * 8: room for padding before the encoder knows that none is needed; zstd stores 128 KiB with 3 bytes more
-     */
+    /* 8: room for padding, before the encoder knows that none is needed.  zstd stores 128 KiB with 3 bytes
+     * more. */
     uint64_t n = csz_frame_limit(g, &box, plan->header.field.type) + 8;
     frame->capacity = (size_t)(n + (plan->header.has_zstd ? (n >> 8) + 128 : 0));
     return CSZ_OK;

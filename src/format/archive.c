@@ -6,7 +6,6 @@
 #include "core/words.h"
 #include "entropy/book.h"
 #include "format/frame_bound.h"
-#include "format/metadata.h"
 
 static const uint64_t max_nelements = (uint64_t)1 << 56;
 

@@ -102,6 +102,10 @@ csz_status csz_archive_open(csz_header *header, const uint8_t **footer, const ui
 /* Largest size of a frame of the given tiles and elements, before zstd and as stored. */
 uint64_t csz_frame_bound(uint32_t ntiles, uint64_t nelements, csz_type type, int has_zstd);
 
+/* metadata.c: CSZ_ERROR_CORRUPT unless the section is whole and, for ndim > 0, names no dims or ndim of them
+ * (docs/format.md, section 10). */
+csz_status csz_metadata_holds(const void *section, size_t nbytes, int ndim);
+
 #ifdef __cplusplus
 }
 #endif

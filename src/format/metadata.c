@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metadata.c: metadata <-> bytes.  Every length is compared with what is left before it is used. */
-#include "format/metadata.h"
+#include "format/archive.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * four times too large.  Archives written with it are sound in every checksum and keep the bound that
  * they store, but not the one that was asked for.
  */
-#include "api/plan.h"
+#include "api/context.h"
 
 csz_status __real_csz_plan_create(csz_plan **plan, const csz_field *field, const csz_options *options,
                                   const csz_value_range *range);

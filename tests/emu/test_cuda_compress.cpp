@@ -234,8 +234,10 @@ static void run_case(totals *t, const csz_field &field, const csz_options &o, in
     size_t workspace = csz_cuda_compress_workspace_nbytes(&plan);
     std::vector<uint64_t> work(workspace / 8 + 2, 0x5A5A5A5A5A5A5A5Aull);
     uint64_t got_nbytes = 0;
-    status = csz_cuda_compress(got.data(), capacity, &got_nbytes, data.data(), &plan, &builtins,
-                               (void *)(((uintptr_t)work.data() + 15) & ~(uintptr_t)15), workspace, nullptr);
+    const csz_cuda_compress_item item = {data.data(), got.data(), capacity, &got_nbytes, nullptr, nullptr};
+    status = csz_cuda_compress_fields(&item, &plan, &builtins,
+                                      (void *)(((uintptr_t)work.data() + 15) & ~(uintptr_t)15), workspace,
+                                      nullptr);
     const uint8_t *a = (const uint8_t *)expected.data(), *b = (const uint8_t *)got.data();
     size_t at = 0;
     while (at < expected_nbytes && a[at] == b[at]) at++;

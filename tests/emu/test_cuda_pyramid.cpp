@@ -319,8 +319,9 @@ static void check_encoding(const made &m) {
     memset(d_out, 0xA5, capacity);
     memset(d_workspace, 0x5A, workspace_nbytes);
     uint64_t nbytes = 0;
-    const csz_status status = csz_cuda_compress(d_out, capacity, &nbytes, d_data, &plan, &builtins,
-                                                d_workspace, workspace_nbytes, nullptr);
+    const csz_cuda_compress_item item = {d_data, d_out, capacity, &nbytes, nullptr, nullptr};
+    const csz_status status =
+        csz_cuda_compress_fields(&item, &plan, &builtins, d_workspace, workspace_nbytes, nullptr);
     cases++;
     if (status || nbytes != m.archive.size()) {
         printf("  status %d, %lu bytes instead of %zu\n", (int)status, (unsigned long)nbytes,

@@ -6,7 +6,6 @@
 #include "core/bound.h"
 #include "core/pointwise.h"
 #include "cuda/host/backend.h"
-#include "format/metadata.h"
 
 csz_status csz_bound_check(const csz_options *o) {
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
@@ -103,8 +102,11 @@ static csz_status make_header(csz_context *context, csz_header *h, csz_value_ran
     return CSZ_OK;
 }
 
-/* Looks for fill values in a field on the host.  The GPU keeps the range to itself.  A fill value that the
- * sample lacks at least doubles the range and the archive's bound; only then does the host find the range. */
+/*
+ * Looks for fill values in a field on the host.  The GPU does not tell the range.  A fill value that the
+ * sample lacks at least doubles the range, and with it the archive's bound; only then does the host find the
+ * range.
+ */
 static void watch_field(csz_context *context, const void *data, const csz_header *h, csz_value_range *range,
                         const void *archive, size_t archive_nbytes, const csz_options *o) {
     const uint64_t n = h->geometry.nelements;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* range.c: the range of a field's values, piece by piece, and the bound that follows from it. */
 #include "api/context.h"
-#include "api/plan.h"
 #include "core/bound.h"
 #include "cuda/host/backend.h"
 #include "cuda/measure/analyze.h"

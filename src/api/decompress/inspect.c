@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* inspect.c: what an archive says of itself, and how its tiles were coded. */
 #include "api/context.h"
-#include "api/plan.h"
 
 void csz_info_fill(csz_info *info, const csz_header *h, uint64_t nbytes) {
     memset(info, 0, sizeof *info);
@@ -93,8 +92,8 @@ static void count_tile(csz_tile_counts *c, const csz_frame_view *view, uint32_t 
     if (words > 1) c->exceptions += csz_load_u32(record + 4) & 0xFFFF;
 }
 
-/* Bytes of the payload that previews read: all of a frame that Lorenzo predicts; of a pyramid the tiles up to
- * the level. */
+/* Bytes of the payload that a preview reads: all of a frame that Lorenzo predicts; of a pyramid the tiles up
+ * to the level. */
 static void count_levels(csz_tile_counts *counts, const csz_frame_view *view, const csz_header *h,
                          uint64_t i) {
     csz_pyramid shape;

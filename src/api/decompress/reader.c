@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.c: archives that are not in memory.  Opening reads the header and the footer, which says where
- * frames are; after that a frame costs one read, a part of a frame a read of its index and one for each row
- * of groups that is wanted.
+ * reader.c: archives that are not in memory.  Opening reads the header and the footer, which tells where
+ * frames are.  Then a frame costs one read; a part of a frame costs a read of its index and one for each row
+ * of wanted groups.
  */
 #include <stdlib.h>
 
 #include "api/context.h"
 #include "api/pack.h"
-#include "api/plan.h"
 #include "core/words.h"
-#include "format/metadata.h"
 
 struct csz_reader {
     csz_read_at read_at;
@@ -269,10 +267,8 @@ static csz_status read_box(void *source, void *data, const uint64_t *lo, const u
     return status;
 }
 
-/*
- * What the frames of a box take in memory: the largest as it is read, with zstd the largest before it, and
- * zstd's own; lattices.  Sizes before zstd stand in the frames' headers, which are read for them.
- */
+/* What a box's frames take in memory: the largest as it is read, with zstd the largest before it and zstd's
+ * own; lattices.  Sizes before zstd are in the frames' headers, which are read for them. */
 static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const uint64_t *lo, const uint64_t *hi,
                              int level, int nthreads) {
     const csz_header *h = &r->plan->header;
@@ -293,10 +289,8 @@ static csz_status buffers_of(uint64_t *nbytes, const csz_reader *r, const uint64
     return CSZ_OK;
 }
 
-/*
- * What reading of the box lo .. hi of a level begins with, once data_capacity was checked: the options within
- * the memory limit, and *room that it leaves.
- */
+/* Begins reading the box lo .. hi of a level, once data_capacity was checked: the options within the memory
+ * limit, and the *room that it leaves. */
 static csz_status begin(csz_context *context, csz_decompress_options *o, uint64_t *room, const csz_reader *r,
                         const uint64_t *lo, const uint64_t *hi, int level, uint64_t nelements) {
     const csz_header *h = &r->plan->header;

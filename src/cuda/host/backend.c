@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.c: calls of the interface on the GPU: copies between host and device, and the kernels' launchers.
- * Calls of csz.h run on the default stream, so they are ordered with what the caller does there, and wait.
- * Calls of csz_cuda.h run on the caller's stream and do not wait.
+ * backend.c: calls of the interface on the GPU: copies between host and device, and launches.  Calls of csz.h
+ * run on the default stream, in order with what the caller does there, and wait.  Calls of csz_cuda.h run on
+ * the caller's stream and do not wait.
  */
 #include "cuda/host/backend.h"
 
@@ -110,10 +110,8 @@ csz_status csz_cuda_backend_compress(csz_cuda_backend **backend, void *out, size
     const size_t most = archive_most(h);
     size_t capacity = out_capacity;
     if (!out_on_device && !data_on_device && field_nbytes) {
-        /*
-         * a relative bound needs all values before the first frame: on the device if they fit, else the
-         * host reads them
-         */
+        /* A relative bound needs all values before the first frame: on the device if they fit, else the host
+         * reads them. */
         int fits = 0;
         const int resolved = h->bound_mode != CSZ_BOUND_REL && h->bound_mode != CSZ_BOUND_PSNR;
         status = fits_whole(b, &fits, (uint64_t)field_nbytes + most + workspace_nbytes);
@@ -250,57 +248,41 @@ csz_status csz_cuda_backend_compress_many(csz_cuda_backend **backend, size_t n, 
     return status;
 }
 
-static csz_cuda_decompress_plan whole_plan(const csz_field *field, const csz_geometry *geometry,
-                                           csz_predictor predictor, csz_bound_mode mode) {
-    csz_header h;
-    memset(&h, 0, sizeof h);
-    h.field = *field;
-    h.predictor = predictor;
-    h.bound_mode = mode;
-    h.geometry = *geometry;
-    return csz_backend_decompress_plan(&h);
-}
-
-size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
-                                             csz_predictor predictor) {
-    const csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor, CSZ_BOUND_ABS);
+size_t csz_cuda_backend_decompress_workspace(size_t n, const csz_header *h) {
+    const csz_cuda_decompress_plan plan = csz_backend_decompress_plan(h);
     return csz_cuda_decompress_many_workspace(&plan, (uint32_t)n);
 }
 
-csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, size_t n, void *const *d_data,
-                                            csz_cuda_result *results, const void *const *d_archives,
-                                            const size_t *archive_nbytes, const csz_cuda_result *compressed,
-                                            const csz_field *field, const csz_geometry *geometry,
-                                            csz_predictor predictor, csz_bound_mode mode, const uint64_t *lo,
-                                            const uint64_t *hi, int level, void *workspace,
-                                            size_t workspace_nbytes, csz_cuda_stream stream) {
+csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, const csz_cuda_fields *f,
+                                            const csz_header *h, const uint64_t *lo, const uint64_t *hi) {
     csz_status status = csz_cuda_backend_ensure(backend);
     if (status) return status;
-    csz_cuda_decompress_plan plan = whole_plan(field, geometry, predictor, mode);
-    plan.level = level;
+    csz_cuda_decompress_plan plan = csz_backend_decompress_plan(h);
+    plan.level = f->level;
     memcpy(plan.begin, lo, sizeof plan.begin);
     memcpy(plan.end, hi, sizeof plan.end);
     csz_cuda_decompress_many many;
     memset(&many, 0, sizeof many);
-    many.n = (uint32_t)n;
+    many.n = (uint32_t)f->n;
     many.reads_headers = 1;
-    many.field = *field;
-    status = workspace_find(*backend, &workspace, workspace_nbytes,
+    many.field = h->field;
+    void *workspace = f->workspace;
+    status = workspace_find(*backend, &workspace, f->workspace_nbytes,
                             csz_cuda_decompress_many_workspace(&plan, many.n));
     if (status) return status;
     /* cppcheck-suppress uninitvar ; its address alone */
-    csz_cuda_decompress_item one, *items = n == 1 ? &one : malloc(n * sizeof *items);
+    csz_cuda_decompress_item one, *items = f->n == 1 ? &one : malloc(f->n * sizeof *items);
     if (!items) return CSZ_ERROR_MEMORY;
-    for (size_t i = 0; i < n; i++) {
-        items[i].d_archive = d_archives[i];
-        items[i].archive_nbytes = archive_nbytes[i];
-        items[i].d_size = compressed ? compressed + i : NULL;
-        items[i].d_out = d_data[i];
-        items[i].d_result = results + i;
+    for (size_t i = 0; i < f->n; i++) {
+        items[i].d_archive = f->d_archives[i];
+        items[i].archive_nbytes = f->archive_nbytes[i];
+        items[i].d_size = f->compressed ? f->compressed + i : NULL;
+        items[i].d_out = f->d_data[i];
+        items[i].d_result = f->results + i;
         items[i].d_faults = NULL;
     }
     status =
-        csz_cuda_decompress_fields(items, &many, workspace, csz_backend_lengths(*backend), &plan, stream);
+        csz_cuda_decompress_fields(items, &many, workspace, csz_backend_lengths(*backend), &plan, f->stream);
     if (!status) status = csz_cuda_runtime_now()->launched();
     if (items != &one) free(items);
     return status;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frames.c: fields and archives in host memory, frame by frame through the device.  Frames are independent,
- * so each is compressed as a field of its own with the larger one's bound, tile shape and frame number, and
- * the archive is the same as from one launch.  Two frames are under way: while one is uploaded, the other
- * is computed and fetched.  So a field takes no more device memory than two frames, or one where memory is
- * short.
+ * frames.c: fields and archives in host memory, frame by frame through the device.  Each frame is compressed
+ * as a field of its own, with the whole field's bound, tile shape and frame number, so the archive is the
+ * same as from one launch.  While one frame is uploaded, another is computed and fetched: a field takes the
+ * device memory of two frames, or of one where memory is short.
  */
 #include "cuda/host/state.h"
 

@@ -44,9 +44,9 @@ static int count_loads(struct dl_phdr_info *info, size_t, void *nloads) {
 }
 
 /*
- * A process that has not loaded the driver has no device memory.  Asking the runtime would load it, which
- * takes longer than compressing a small field.  dlopen looks for a library that is not loaded in the file
- * system, so it is asked again only once another library was loaded.
+ * A process that has not loaded the driver has no device memory; asking the runtime would load it, which
+ * takes longer than compressing a small field.  dlopen searches the file system for a library that is not
+ * loaded, so it is asked again only after another library was loaded.
  */
 static int driver_is_loaded(void) {
     static std::atomic<unsigned long long> nloads_without{0};

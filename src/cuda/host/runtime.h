@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * runtime.h: everything the backend's host code asks of CUDA, as a table of functions.  runtime.cu fills it
- * from the CUDA runtime, tests/emu from the C library.  A test can put a table of its own in front that
- * fails the k-th call, to simulate a full or a lost device.
+ * runtime.h: all that the backend's host code asks of CUDA, as a table of functions: runtime.cu has those of
+ * the CUDA runtime, tests/emu those of the C library.  A test can put its own table in front whose k-th call
+ * fails, to simulate a full or lost device.
  */
 #ifndef CSZ_CUDA_RUNTIME_H
 #define CSZ_CUDA_RUNTIME_H
@@ -41,7 +41,7 @@ typedef struct csz_cuda_runtime {
 
 extern const csz_cuda_runtime csz_cuda_runtime_real;
 
-/* The table in use. */
+/* state.c: the table in use. */
 const csz_cuda_runtime *csz_cuda_runtime_now(void);
 
 /* Tests alone: NULL brings the real one back. */

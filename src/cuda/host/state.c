@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.c: buffers of a backend that grow, the tables it brings to the device, and plans from headers. */
+/* state.c: the table of functions by which host code asks CUDA, a backend's buffers and tables on the device,
+ * and plans from headers. */
 #include "cuda/host/state.h"
 
 #include <stdlib.h>
+
+static const csz_cuda_runtime *runtime_in_use = &csz_cuda_runtime_real;
+
+const csz_cuda_runtime *csz_cuda_runtime_now(void) { return runtime_in_use; }
+
+void csz_cuda_runtime_replace(const csz_cuda_runtime *runtime) {
+    runtime_in_use = runtime ? runtime : &csz_cuda_runtime_real;
+}
 
 static const size_t lengths_at = (sizeof(csz_cuda_builtins) + 255) / 256 * 256;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.h: what a backend owns, for backend.c and frames.c; functions without a file named are those of
- * state.c. */
+/* state.h: what a backend owns, for backend.c and frames.c.  Functions are those of state.c unless another
+ * file is named. */
 #ifndef CSZ_CUDA_STATE_H
 #define CSZ_CUDA_STATE_H
 
@@ -48,10 +48,8 @@ csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *header);
 /* Device memory that may be taken now, what the backend already holds included. */
 csz_status csz_backend_room(const csz_cuda_backend *b, size_t *nbytes);
 
-/*
- * frames.c: fields and archives on the host, frame by frame through the device.  The header's bound is
- * resolved.
- */
+/* frames.c: fields and archives on the host, frame by frame through the device.  The header's bound is
+ * resolved. */
 csz_status csz_frames_compress(csz_cuda_backend *b, void *out, size_t out_capacity, size_t *out_nbytes,
                                const void *data, csz_header *header);
 csz_status csz_frames_decompress(csz_cuda_backend *b, void *data, const void *archive,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * transfer.c: see transfer.h.  A box is treated as one line of bytes, any part of which can be packed or
- * unpacked by itself.
- */
+/* transfer.c: a box is copied as one line of bytes, any part of which can be packed or unpacked by itself. */
 #include "cuda/host/transfer.h"
 
 #include <stdatomic.h>
@@ -10,10 +7,7 @@
 
 #include "os/team.h"
 
-/*
- * Large enough that starting threads for a piece costs little, small enough that the first piece starts
- * soon.
- */
+/* Large enough that starting threads for a piece costs little, small enough that the first starts soon. */
 enum { PIECE_NBYTES = 16 << 20, SHARE_NBYTES = 1 << 20 };
 
 csz_host_box csz_host_line(const void *p, uint64_t nbytes) {

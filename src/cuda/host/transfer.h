@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transfer.h: host memory <-> device memory.  Pageable memory goes through two pinned buffers, one being
- * filled or emptied by the host's threads while the other is on its way; pinned memory goes directly.
+ * transfer.h: host memory to device memory and back.  Pageable memory goes through two pinned buffers, one
+ * being filled or emptied by the host's threads while the other is on its way.  Pinned memory goes directly.
  */
 #ifndef CSZ_CUDA_TRANSFER_H
 #define CSZ_CUDA_TRANSFER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.h: compression on the GPU, from a field in device memory to an archive in device memory.  Every
- * call only enqueues on the stream: nothing is allocated, nothing waits, and the calls can be captured into a
- * graph.  The archive's bytes are those of the CPU backend.
+ * compress.h: compression on the GPU, of a field in device memory to an archive in device memory.  Calls only
+ * enqueue on the stream: they neither allocate nor wait, and can be captured into a graph.  The archive's
+ * bytes are those of the CPU backend.
  */
 #ifndef CSZ_CUDA_COMPRESS_H
 #define CSZ_CUDA_COMPRESS_H
@@ -48,10 +48,13 @@ typedef struct csz_cuda_builtins {
 
 void csz_cuda_builtins_make(csz_cuda_builtins *builtins);
 
-/* One of the fields of a launch: d_data, d_out and capacity as below.  *nbytes, *status and *faults lie in
-   device, pinned or managed memory; the latter two may be null.  status receives a csz_status:
-   CSZ_ERROR_BACKEND while the work has not come to its end, CSZ_ERROR_CAPACITY where nbytes exceeds the
-   capacity; faults 0. */
+/*
+ * One of the fields of a launch.  d_data: aligned to its type, best to 16 bytes; d_out: to 8.  *nbytes
+ * receives the archive's size; where that exceeds the capacity, what d_out holds is undefined, but nothing is
+ * written beyond it.  *status receives a csz_status: CSZ_ERROR_BACKEND until the work has ended,
+ * CSZ_ERROR_CAPACITY where nbytes exceeds the capacity; *faults receives 0.  The three lie in device, pinned
+ * or managed memory; the latter two may be null.
+ */
 typedef struct csz_cuda_compress_item {
     const void *d_data;
     void *d_out;
@@ -60,19 +63,10 @@ typedef struct csz_cuda_compress_item {
     uint32_t *status, *faults;
 } csz_cuda_compress_item;
 
-/* Bytes of device memory that csz_cuda_compress needs besides field and archive. */
+/* Bytes of device memory that csz_cuda_compress_fields needs besides field and archive. */
 size_t csz_cuda_compress_workspace_nbytes(const csz_cuda_plan *plan);
 
-/*
- * d_out: 8-byte aligned; d_data: aligned to its type, best to 16 bytes.  *d_out_nbytes (device or pinned
- * memory) receives the archive's size; where that exceeds the capacity, what d_out holds is undefined, but
- * nothing is written beyond it.
- */
-csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
-                             const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
-                             void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream);
-
-/* The same for plan->nfields fields at once, each to an archive of its own. */
+/* Compresses plan->nfields fields at once, each to an archive of its own. */
 csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const csz_cuda_plan *plan,
                                     const csz_cuda_builtins *d_builtins, void *d_workspace,
                                     size_t workspace_nbytes, struct CUstream_st *stream);

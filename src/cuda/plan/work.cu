@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * work.cu: one compression call: the workspace laid out, then a handful of launches, in stream order, for one
- * field or for many.
- */
+/* work.cu: one compression call, of one field or many: the workspace laid out, then a few launches in stream
+ * order. */
 #include "cuda/plan/work.cuh"
 
 /* Blocks that share a field's range: many small fields need few each. */
@@ -152,11 +150,4 @@ csz_status csz_cuda_compress_fields(const csz_cuda_compress_item *items, const c
         (is_pointwise ? csz_cuda_encode_pointwise : csz_cuda_encode)(work, d_data, plan, nsms, stream);
     }
     return cudaGetLastError() == cudaSuccess ? status : CSZ_ERROR_BACKEND;
-}
-
-csz_status csz_cuda_compress(void *d_out, size_t out_capacity, uint64_t *d_out_nbytes, const void *d_data,
-                             const csz_cuda_plan *plan, const csz_cuda_builtins *d_builtins,
-                             void *d_workspace, size_t workspace_nbytes, struct CUstream_st *stream) {
-    const csz_cuda_compress_item item = {d_data, d_out, out_capacity, d_out_nbytes, NULL, NULL};
-    return csz_cuda_compress_fields(&item, plan, d_builtins, d_workspace, workspace_nbytes, stream);
 }
