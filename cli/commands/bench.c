@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.c: csz bench.  Compresses and restores in memory: once to verify, then N times each way for the
- * clock, then N times with the stages' own clocks on (which cost a little, so they stand apart).  Medians are
- * shown; rates are bytes of the original field per second.
+ * bench.c: csz bench: compresses and restores in memory, once to verify, then N times each way, then N times
+ * with the stages' own clocks, which cost a little.  Shows medians; rates are bytes of the field per second.
  */
 #include "command.h"
 #include "common/metrics.h"
-#include "common/fill.h"
 #include "common/notes.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compress.c: csz compress.  Frames are read, coded (with --verify: restored and compared) and written at the
- * same time, a few in flight whatever the field's size.  A bound that depends on the values' range takes a
- * first pass over the field, for which a pipe is spooled, and a size or ratio to reach takes several.  The
+ * compress.c: csz compress.  Frames are read, coded (with --verify also restored and compared) and written at
+ * the same time, a few in flight whatever the field's size.  A bound that depends on the values' range takes
+ * a first pass over the field, for which a pipe is spooled; a size or ratio to reach takes several.  The
  * output appears when everything has succeeded.
  */
 #include "command.h"
-#include "common/fill.h"
 #include "common/many.h"
 #include "files/h5file.h"
 #include "process/memory.h"
@@ -71,10 +70,8 @@ static int read_frame(void *user, uint64_t i, void *in, size_t *in_nbytes) {
     return status;
 }
 
-/*
- * A target's bound may grow to the fill value's size, so it counts as one that depends on the range.  Once it
- * is found, it is looked at again.
- */
+/* A target's bound may grow to the fill value's size, so it counts as one that depends on the range, until it
+ * is found. */
 static int check_fill(compression *c) {
     csz_fill_suspect suspect;
     cli_arguments asked = *c->arguments;
@@ -344,10 +341,8 @@ static int fail_target(const compression *c) {
             : "");
 }
 
-/*
- * Archives at one bound after the other until one has the size that was asked for.  Each is written for good,
- * to be given up where it does not fit, unless the output is a pipe or the archive is also verified.
- */
+/* Archives at one bound after the other until one has the wanted size.  Each is written for good, and given
+ * up where it does not fit, unless the output is a pipe or the archive is also verified. */
 static int reach_target(compression *c, const cli_output *output) {
     const int is_direct = cli_output_is_file(output) && !c->arguments->verify,
               verifies = c->arguments->verify;

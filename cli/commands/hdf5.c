@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hdf5.c: csz hdf5 cdvals and csz hdf5 decode.  The filter takes its settings as a list of 32-bit words;
- * these two write the list as each program wants it, and read it back.  With --of a field is read once, and a
- * bound relative to its range becomes the absolute one: the filter itself sees a chunk at a time.
+ * hdf5.c: csz hdf5 cdvals and decode: write the filter's settings, a list of 32-bit words, as each program
+ * wants it, and read them back.  With --of a field is read once, and a bound relative to its range becomes
+ * absolute: the filter sees only one chunk at a time.
  */
 #include "command.h"
-#include "common/fill.h"
 #include "csz_hdf5.h"
 #include "files/h5file.h"
 #include "terminal/json.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * inputs.c: lists of files.  A folder is walked in order of names, so that a list does not depend on the file
- * system; symbolic links in it are left out, as gzip and xz do.
- */
+/* inputs.c: lists of files.  A folder is walked in order of names, so that a list does not depend on the file
+ * system.  Symbolic links in it are left out, as gzip and xz do. */
 #include "common/inputs.h"
 
 #include "files/h5file.h"
@@ -48,8 +46,7 @@ static char *with_suffix(const char *path) {
 }
 
 /*
- * A file's name, which is freed, in another folder; of a tree what stands behind its folder stays.  NULL if
- * memory ran out.
+ * A file's name, which is freed, in another folder; of a tree with what follows its folder.  NULL: no memory.
  */
 static char *move_to(const char *folder, char *owned, const char *path, const char *below) {
     CLI_FREED char *name = owned;
@@ -99,10 +96,7 @@ static uint64_t field_nbytes(const char *path, cli_command command) {
                                                                                        : 0;
 }
 
-/*
- * Takes path and archive, which is NULL but for csz verify.  below: of a tree, what of path stands behind its
- * folder.
- */
+/* Takes path and archive, NULL but for csz verify.  below: of a tree, what follows its folder in path. */
 static int add(listing *l, char *path, char *archive, const char *below) {
     cli_inputs *inputs = l->inputs;
     cli_file_item item = {.path = path, .archive = archive};
@@ -253,10 +247,8 @@ static int add_path(listing *l, int *i) {
     return add(l, strdup(path), NULL, NULL);
 }
 
-/*
- * What all paths to a file have in common, ./a.npy and a.npy: the numbers of its folder, and its name there.
- * The path itself where the folder is not there yet.  NULL if memory ran out.
- */
+/* What all paths to a file have in common, ./a.npy and a.npy: the numbers of its folder, and its name there.
+ * The path itself where the folder does not exist yet.  NULL: no memory. */
 static char *place_of(const char *path) {
     enum { NUMBERS_NBYTES = 48 };
     const size_t nfolder = (size_t)(base_name(path) - path);

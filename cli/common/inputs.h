@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inputs.h: from the paths of a command line to a list of files to work on, each with its output.  Folders
- * become the files in them, originals find their archives, and outputs that would replace each other are
- * refused before anything is written.
+ * inputs.h: the paths of a command line to a list of files, each with its output.  Folders become the files
+ * in them, originals find their archives.  Outputs that would replace each other are refused before anything
+ * is written.
  */
 #ifndef CLI_INPUTS_H
 #define CLI_INPUTS_H

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * many.c: several files.  Small ones are spread over processes of one thread each, which keeps all cores busy
- * without any file waiting for another; a large one gets the machine for itself, with all threads.  A file
- * that fails does not stop the others.
- */
+/* many.c: several files.  Small ones are spread over processes of one thread each, so no file waits for
+ * another; a large one gets all threads for itself.  A file that fails does not stop the others. */
 #include "common/many.h"
 
 #include "common/report.h"

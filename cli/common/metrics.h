@@ -25,9 +25,9 @@ double cli_metrics_error(const csz_metrics *metrics, csz_bound_mode mode);
 uint64_t cli_metrics_worst(const csz_metrics *metrics, csz_bound_mode mode, double bound);
 
 /*
- * 1 if the comparison misses what the user asked for, whatever absolute bound the archive stores: a PSNR
- * by the one measured, a relative bound by the largest error and the original's range, an absolute one by
- * the largest error.  text then says so, else is empty.
+ * 1 if the comparison misses what the user asked for, whatever bound the archive stores: a PSNR by the one
+ * measured, a relative bound by the largest error and the original's range, an absolute one by the largest
+ * error.  text then says so, else it is empty.
  */
 enum { CLI_MISS_TEXT_NBYTES = 96 };
 int cli_metrics_miss(char text[CLI_MISS_TEXT_NBYTES], const csz_metrics *metrics, const csz_info *info);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notes.h: lines about what was done and hardly meant so: a bound as large as the range, an archive, dims
- * that became one, signs of zeros, a name that says another type. */
+/* notes.h: lines about what was hardly meant so: a value that looks like a fill value and was not named as
+ * one, a bound as large as the range, an archive, dims that became one, signs of zeros, a name that says
+ * another type. */
 #ifndef CLI_NOTES_H
 #define CLI_NOTES_H
 
@@ -32,6 +33,18 @@ int cli_note_zeros(const cli_zeros *zeros, const csz_info *info, const csz_optio
 /* info: of the archive; range and watch: of the values, as for cli_range_width. */
 void cli_note_implausible(const cli_source *source, const csz_info *info, const cli_arguments *arguments,
                           const csz_value_range *range, const csz_fill_watch *watch);
+
+/*
+ * With a bound that depends on the range, to which the value belongs, the command stops: returns CLI_USAGE
+ * after the message.  It also stops where --fill or the file names another value, which does not keep this
+ * one out of the range.  With an absolute bound it notes it.  --fill none says that every value is data.
+ */
+int cli_fill_check(const csz_fill_suspect *suspect, const cli_arguments *arguments, csz_type type,
+                   const char *name);
+
+/* 1 after a note: most values lie within a few bounds, since the range counts a number far outside. */
+int cli_fill_note_outlier(const csz_fill_outlier *outlier, const cli_arguments *arguments, csz_type type,
+                          const char *name);
 
 /* A note where the name of a restored field says something else than what is in it. */
 void cli_note_name(const char *path, csz_type type);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * report.c: text and JSON about a piece of work.  Figures that depend on a formula carry it: the ratio is the
- * field's bytes over the archive's, PSNR is 20 log10(range / rmse).
- */
+/* report.c: text and JSON about a piece of work.  The ratio is the field's bytes over the archive's; PSNR is
+ * 20 log10(range / rmse), and is shown with this formula. */
 #include "common/report.h"
 
 #include "common/metrics.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * report.h: what a subcommand tells of its work, as text for people or as one JSON object for scripts.  The
- * JSON keys are the same for all subcommands; what one did not compute is null.
- */
+/* report.h: what a subcommand tells of its work, as text or as one JSON object.  All subcommands have the
+ * same keys; one that was not computed is null. */
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
 

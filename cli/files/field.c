@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * field.c: reading a field.  A file is .npy if it is called so, or if it starts as one does and its size is
- * not the one that type and dims imply; everything else is raw: little-endian values and nothing more,
- * slowest dim first.  Values in Fortran order are brought into C order.
+ * field.c: reading a field.  A file is .npy if it is called so, or if it starts like one and its size is not
+ * what type and dims imply.  Everything else is raw: little-endian values, slowest dim first.  Values in
+ * Fortran order are brought into C order.
  */
 #include "files/field.h"
 
@@ -108,19 +108,12 @@ int cli_field_read(cli_field *field, const char *path, const cli_expected *given
     const cli_expected known = cli_expected_of(given, path), *expected = &known;
     int is_described = expected->has_type && expected->has_dims;
     int is_called_npy = cli_path_has_suffix(path, ".npy");
-    uint64_t nelements = 0, expected_nbytes = 0;
-    int status;
-
+    uint64_t nelements, expected_nbytes = 0;
     memset(field, 0, sizeof *field);
     if (cli_h5_is_path(path)) return cli_h5_read(field, path, given);
-    if (is_described) {
-        char dims[CLI_DIMS_TEXT_NBYTES];
-        if (!cli_field_count(&nelements, &expected->field))
-            return cli_fail_usage("the dims %s overflow: more than 2^56 elements; give smaller ones with -d",
-                                  cli_dims_text(dims, &expected->field));
+    if (is_described && cli_field_count(&nelements, &expected->field))
         expected_nbytes = nelements * cli_type_nbytes(expected->field.type);
-    }
-    status = cli_input_read(&field->input, path, is_described ? expected_nbytes : UINT64_MAX);
+    int status = cli_input_read(&field->input, path, is_described ? expected_nbytes : UINT64_MAX);
     if (status != CLI_DONE) return status;
     int is_sized_raw = is_described && field->input.nbytes == expected_nbytes;
     if (is_called_npy || (!is_sized_raw && cli_npy_has_magic(field->input.bytes, field->input.nbytes)))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * file.c: reading input.  A mapped file that shrinks while it is read raises SIGBUS; signals.c turns that
- * into a message, for which every mapping is made known to it.
- */
+/* file.c: reading input.  A mapped file that shrinks while it is read raises SIGBUS, which signals.c turns
+ * into a message: every mapping is made known to it. */
 #include "files/file.h"
 
+#include "files/stream.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"
 #include "terminal/values.h"
@@ -12,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,97 +60,55 @@ int cli_path_is_archive(const char *path) {
     return n > 0 && cli_bytes_are_archive(start, (size_t)n);
 }
 
-/* Twice the capacity, but not beyond most_nbytes; the capacity itself where it cannot grow. */
-static size_t larger_capacity(size_t capacity, uint64_t most_nbytes) {
-    size_t larger = capacity ? capacity : FIRST_READ_NBYTES;
-    if (capacity && capacity <= SIZE_MAX / 2) larger = 2 * capacity;
-    return larger < most_nbytes ? larger : (size_t)most_nbytes;
-}
-
-static int read_stream(cli_input *input, int descriptor, uint64_t expected_nbytes) {
-    size_t capacity = 0;
-    unsigned char *bytes = NULL;
-    int result = CLI_DONE;
-    int is_expected = expected_nbytes <= PTRDIFF_MAX - CLI_INPUT_SURPLUS_NBYTES;
-    uint64_t most_nbytes = is_expected ? expected_nbytes + CLI_INPUT_SURPLUS_NBYTES : PTRDIFF_MAX;
-
+/* All bytes of a stream, in memory that grows. */
+static int read_all(cli_input *input, cli_stream *s, uint64_t expected_nbytes) {
+    size_t capacity = 0, n, wanted;
+    int status = CLI_DONE;
+    const int is_expected = expected_nbytes <= PTRDIFF_MAX - CLI_INPUT_SURPLUS_NBYTES;
+    const uint64_t most_nbytes = is_expected ? expected_nbytes + CLI_INPUT_SURPLUS_NBYTES : PTRDIFF_MAX;
+    s->nbytes = 0;
     cli_progress_start("reading", is_expected ? expected_nbytes : 0);
-    while (input->nbytes < most_nbytes) {
-        if (input->nbytes == capacity) {
-            size_t larger = larger_capacity(capacity, most_nbytes);
-            unsigned char *moved = realloc(bytes, larger);
-            if (!moved) {
-                cli_progress_stop();
-                result = cli_fail_memory(input->name, larger);
-                break;
-            }
-            bytes = moved;
-            capacity = larger;
-        }
-        ssize_t n = read(descriptor, bytes + input->nbytes, capacity - input->nbytes);
-        if (n > 0) {
-            input->nbytes += (size_t)n;
-            cli_progress_set(input->nbytes);
-        } else if (n == 0) {
-            break;
-        } else if (errno == EAGAIN) { /* someone left the pipe non-blocking */
-            struct pollfd ready = {.fd = descriptor, .events = POLLIN};
-            poll(&ready, 1, -1);
-        } else if (errno != EINTR) {
-            int error = errno;
-            cli_progress_stop();
-            result = cli_fail_errno("read", input->name, error);
+    do {
+        const size_t larger = capacity ? 2 * capacity : FIRST_READ_NBYTES;
+        capacity = larger < most_nbytes ? larger : (size_t)most_nbytes;
+        wanted = capacity - input->nbytes;
+        unsigned char *moved = realloc(input->owned, capacity);
+        if (!moved) {
+            status = cli_fail_memory(input->name, capacity);
             break;
         }
-    }
+        input->owned = moved;
+        status = cli_stream_read(s, moved + input->nbytes, wanted, &n);
+        input->nbytes += n;
+    } while (status == CLI_DONE && n == wanted && input->nbytes < most_nbytes);
     cli_progress_stop();
-    input->owned = bytes;
-    input->bytes = bytes;
-    return result;
+    input->bytes = input->owned;
+    return status;
 }
 
 int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes) {
-    int is_stdin = cli_path_is_stdio(path);
-    int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    int result = CLI_DONE;
-
+    cli_stream s;
+    void *mapping = MAP_FAILED;
     memset(input, 0, sizeof *input);
-    input->name = cli_input_name(path);
-    if (descriptor < 0) return cli_fail_errno("open", input->name, errno);
-    if (fstat(descriptor, &input->status) != 0) {
-        result = cli_fail_errno("read", input->name, errno);
-        goto done;
+    int status = cli_stream_open(&s, path);
+    if (status != CLI_DONE) return status;
+    input->name = s.name;
+    input->status = s.status;
+    /* without advice: to ask for all pages first takes longer than to fault on them, 16 at a time */
+    if (s.is_seekable) mapping = mmap(NULL, (size_t)s.nbytes, PROT_READ, MAP_PRIVATE, s.descriptor, 0);
+    if (mapping != MAP_FAILED) {
+        input->is_mapped = 1;
+        input->descriptor = s.descriptor;
+        input->owned = mapping;
+        input->bytes = mapping;
+        input->nbytes = (size_t)s.nbytes;
+        cli_signals_add_mapping(mapping, input->nbytes);
+        return CLI_DONE;
     }
-    if (S_ISDIR(input->status.st_mode)) {
-        result = cli_fail_errno("read", input->name, EISDIR);
-        goto done;
-    }
-    if (is_stdin && isatty(descriptor)) {
-        result = cli_fail_usage("standard input is a terminal; give a file, or pipe the data in");
-        goto done;
-    }
-    /* A size of 0 may also mean a file whose size nobody knows, as in /proc; offsets arise from redirection.
-     */
-    if (S_ISREG(input->status.st_mode) && input->status.st_size > 0 &&
-        (uintmax_t)input->status.st_size <= SIZE_MAX && lseek(descriptor, 0, SEEK_CUR) == 0) {
-        size_t nbytes = (size_t)input->status.st_size;
-        /* without advice: to ask for all pages first takes longer than to fault on them, 16 at a time */
-        void *mapping = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (mapping != MAP_FAILED) {
-            input->is_mapped = 1;
-            input->descriptor = descriptor;
-            input->owned = mapping;
-            input->bytes = mapping;
-            input->nbytes = nbytes;
-            cli_signals_add_mapping(mapping, nbytes);
-            goto done;
-        }
-    }
-    result = read_stream(input, descriptor, expected_nbytes);
-done:
-    if (!is_stdin && !input->is_mapped) close(descriptor);
-    if (result != CLI_DONE) cli_input_release(input);
-    return result;
+    status = read_all(input, &s, expected_nbytes);
+    cli_stream_close(&s);
+    if (status != CLI_DONE) cli_input_release(input);
+    return status;
 }
 
 int cli_file_is_shorter(int descriptor, const struct stat *before) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5metadata.c: what a dataset is besides its values, as metadata of an archive, and back: its name, its
- * dims' names, its attributes in their order.  Those that HDF5 and netCDF use for themselves are left out.
- * The names of dims that can grow are kept as an attribute, _Unlimited, and all dims of a dataset of none or
- * more than four as _Dimensions: "LENGTH NAME" of each, or "LENGTH".  These two do not become attributes of
- * a dataset.
+ * h5metadata.c: a dataset's name, its dims' names and its attributes in their order as an archive's metadata,
+ * and back.  Attributes that HDF5 and netCDF use themselves are left out.  The names of dims that can grow
+ * are kept in the attribute _Unlimited, and all dims of a dataset of none or more than four in _Dimensions:
+ * "LENGTH NAME" of each, or "LENGTH".  These two do not become attributes of a dataset.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "files/h5file.h"
@@ -89,23 +88,27 @@ static int skip_largest(gathering *g) {
     return 1;
 }
 
-/* The type of numbers, of metadata and as HDF5 knows it; 0 if there is none. */
-static int number_type(csz_attribute_type *type, hid_t *stored, hid_t found) {
-    const hid_t integers[] = {*cli_h5.H5T_STD_I8LE_g,  *cli_h5.H5T_STD_U8LE_g,  *cli_h5.H5T_STD_I16LE_g,
-                              *cli_h5.H5T_STD_U16LE_g, *cli_h5.H5T_STD_I32LE_g, *cli_h5.H5T_STD_U32LE_g,
-                              *cli_h5.H5T_STD_I64LE_g, *cli_h5.H5T_STD_U64LE_g};
+/* HDF5's type of numbers. */
+static hid_t stored_type(csz_attribute_type type) {
+    const hid_t types[] = {*cli_h5.H5T_STD_I8LE_g,  *cli_h5.H5T_STD_U8LE_g,  *cli_h5.H5T_STD_I16LE_g,
+                           *cli_h5.H5T_STD_U16LE_g, *cli_h5.H5T_STD_I32LE_g, *cli_h5.H5T_STD_U32LE_g,
+                           *cli_h5.H5T_STD_I64LE_g, *cli_h5.H5T_STD_U64LE_g, *cli_h5.H5T_IEEE_F32LE_g,
+                           *cli_h5.H5T_IEEE_F64LE_g};
+    return types[type - CSZ_ATTRIBUTE_I8];
+}
+
+/* Metadata's type of HDF5's; 0 if there is none. */
+static int number_type(csz_attribute_type *type, hid_t found) {
     const H5T_class_t class = cli_h5.H5Tget_class(found);
     const size_t size = cli_h5.H5Tget_size(found);
     if (class == H5T_FLOAT && (size == 4 || size == 8)) {
         *type = size == 4 ? CSZ_ATTRIBUTE_F32 : CSZ_ATTRIBUTE_F64;
-        *stored = size == 4 ? *cli_h5.H5T_IEEE_F32LE_g : *cli_h5.H5T_IEEE_F64LE_g;
         return 1;
     }
     if (class != H5T_INTEGER || (size != 1 && size != 2 && size != 4 && size != 8)) return 0;
     const int log2_size = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
-    const int i = 2 * log2_size + (cli_h5.H5Tget_sign(found) == H5T_SGN_NONE);
-    *type = (csz_attribute_type)(CSZ_ATTRIBUTE_I8 + i);
-    *stored = integers[i];
+    *type =
+        (csz_attribute_type)(CSZ_ATTRIBUTE_I8 + 2 * log2_size + (cli_h5.H5Tget_sign(found) == H5T_SGN_NONE));
     return 1;
 }
 
@@ -149,11 +152,11 @@ static int add_texts(gathering *g, char *name, hid_t attribute, hid_t type, size
 
 static int add_numbers(gathering *g, char *name, hid_t attribute, hid_t found, size_t n) {
     csz_attribute_type type;
-    hid_t stored;
-    if (!number_type(&type, &stored, found)) {
+    if (!number_type(&type, found)) {
         free(name);
         return 0;
     }
+    const hid_t stored = stored_type(type);
     const size_t nbytes = n * cli_h5.H5Tget_size(stored);
     void *values = calloc(1, nbytes + 1);
     if (values && n && cli_h5.H5Aread(attribute, stored, values) < 0) {
@@ -295,10 +298,8 @@ static int is_netcdf_name(const char *name) {
     return n > 0 && name[0] != ' ' && name[n - 1] != ' ';
 }
 
-/*
- * As netCDF writes attributes: a text of fixed size, strings of any, numbers as an array, and a fill value as
- * a number of the variable's type.
- */
+/* As netCDF writes attributes: a text has a fixed size, strings have any, numbers are an array, and a fill
+ * value is a number of the variable's type. */
 static int write_attribute(hid_t dataset, const csz_attribute *a) {
     cli_h5_owned type = -1, space = -1, attribute = -1, stored = -1;
     const void *values = a->values;
@@ -312,11 +313,7 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
         if (type >= 0) (void)cli_h5.H5Tset_size(type, size);
         if (type >= 0 && a->type == CSZ_ATTRIBUTE_STRINGS) (void)cli_h5.H5Tset_cset(type, H5T_CSET_UTF8);
     } else {
-        const hid_t types[] = {*cli_h5.H5T_STD_I8LE_g,  *cli_h5.H5T_STD_U8LE_g,  *cli_h5.H5T_STD_I16LE_g,
-                               *cli_h5.H5T_STD_U16LE_g, *cli_h5.H5T_STD_I32LE_g, *cli_h5.H5T_STD_U32LE_g,
-                               *cli_h5.H5T_STD_I64LE_g, *cli_h5.H5T_STD_U64LE_g, *cli_h5.H5T_IEEE_F32LE_g,
-                               *cli_h5.H5T_IEEE_F64LE_g};
-        type = cli_h5.H5Tcopy(types[a->type - CSZ_ATTRIBUTE_I8]);
+        type = cli_h5.H5Tcopy(stored_type(a->type));
         n = type >= 0 ? a->nbytes / cli_h5.H5Tget_size(type) : 0;
     }
     if (a->type == CSZ_ATTRIBUTE_STRINGS) {
@@ -336,9 +333,7 @@ static int write_attribute(hid_t dataset, const csz_attribute *a) {
     if (type >= 0 && space >= 0)
         attribute =
             cli_h5.H5Acreate2(dataset, a->name, stored >= 0 ? stored : type, space, H5P_DEFAULT, H5P_DEFAULT);
-    const int is_done =
-        attribute >= 0 && (a->nbytes == 0 || (values && cli_h5.H5Awrite(attribute, type, values) >= 0));
-    return is_done;
+    return attribute >= 0 && (a->nbytes == 0 || (values && cli_h5.H5Awrite(attribute, type, values) >= 0));
 }
 
 /* Characters of the dataset's path that name its group, with the slash. */
@@ -408,8 +403,8 @@ static hid_t look_up_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char 
 
 /*
  * The scale of that name that the dataset's group has or inherits, if it has the length, else a new one in
- * the group.  Where the group uses the name for something else, or for a dim of another length, NAME_2 or the
- * next that is not; path is the scale's.  -1 where no such name can be one.
+ * the group.  Where the group uses the name for something else, or for a dim of another length: NAME_2 or the
+ * next that is free.  path is the scale's.  -1: no such name can be one.
  */
 static hid_t find_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *dataset_path, const char *name,
                         uint64_t extent, int is_unlimited) {

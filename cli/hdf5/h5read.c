@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5read.c: datasets of HDF5 files as native floats: whole, or a frame's box at a time, and their fill
- * values.
+ * h5read.c: datasets of HDF5 files as native floats, whole or a frame's box at a time, and their fill values.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "files/h5file.h"
@@ -155,10 +154,8 @@ static int take_dims(csz_field *field, cli_h5_dataset *d) {
     return CLI_DONE;
 }
 
-/*
- * HDF5 takes what a filter returns for a whole chunk without looking at its size, and the filter is told the
- * chunk by cd_values alone: these must agree with the layout, or HDF5 would read beyond the chunk.
- */
+/* HDF5 takes whatever size a filter returns for a whole chunk, and the filter knows the chunk by cd_values
+ * alone: where these differ from the layout, HDF5 would read beyond the chunk. */
 static int describes_chunks(const unsigned *words, size_t n, hid_t dcpl, csz_type type) {
     csz_hdf5_chunk chunk;
     hsize_t dims[H5S_MAX_RANK];
@@ -215,11 +212,11 @@ static void measure_chunk(cli_h5_dataset *d) {
 }
 
 /*
- * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run: with chunks
- * across the slow dims that is element by element.  The dataset is opened again with room for one chunk, as
- * each is read once, or once for each frame; of those beyond 256 MiB, whose copy would weigh, the runs are
- * read as they are.  The weight is HDF5's own: with 1 it would never drop a chunk that was read in part, as
- * those are that frames share, whatever the room.
+ * A chunk larger than HDF5's cache (1 MiB until HDF5 2.0) is read from the file run by run, with chunks
+ * across the slow dims element by element.  So the dataset is opened again with room for one chunk, as each
+ * is read once, or once for each frame.  Beyond 256 MiB the copy would weigh, and runs are read as they are.
+ * The weight is HDF5's default: with 1 it never drops a chunk that was read in part, as those are that frames
+ * share.
  */
 enum { USUAL_CACHE_NBYTES = 1 << 20, MOST_CACHE_NBYTES = 1 << 28 };
 static void widen_cache(cli_h5_dataset *d) {
@@ -313,11 +310,8 @@ static int read_hyperslab(const cli_h5_dataset *d, void *values, const hsize_t *
     return check_values(d, is_read);
 }
 
-/*
- * A frame's box is one of the dataset's where at most three dims are not 1.  Else the frame's slowest dim
- * counts through all dims but the last two: rows of the third last, and where they are whole as many as the
- * fourth last has.
- */
+/* A frame's box is one of the dataset's where at most three dims are not 1.  Else the frame's slowest dim
+ * counts through all dims but the last two: rows of the third last, several at once where they are whole. */
 int cli_h5_read_box(const cli_h5_dataset *d, void *values, const csz_frame *f) {
     hsize_t begin[H5S_MAX_RANK], n[H5S_MAX_RANK];
     int axes[H5S_MAX_RANK], naxes = 0; /* of dims other than 1 */
@@ -391,23 +385,20 @@ static fill_found read_fill_attribute(double *fill, hid_t dataset, const char *n
     return is_read ? FILL_READ : FILL_UNUSABLE;
 }
 
-/*
- * The dataset's own: what netCDF's default fill value is.  0 does not count: it is HDF5's value for whatever
- * nobody wrote, and real data hold it.
- */
+/* The dataset's own fill value, which is what netCDF calls the default.  0 does not count: it is HDF5's value
+ * for whatever nobody wrote, and real data hold it. */
 static int read_fill_property(double *fill, hid_t dataset) {
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
     cli_h5_owned dcpl = cli_h5.H5Dget_create_plist(dataset);
-    int is_read = dcpl >= 0 && cli_h5.H5Pfill_value_defined(dcpl, &defined) >= 0 &&
-                  defined == H5D_FILL_VALUE_USER_DEFINED &&
-                  cli_h5.H5Pget_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, fill) >= 0 && *fill != 0;
-    return is_read;
+    return dcpl >= 0 && cli_h5.H5Pfill_value_defined(dcpl, &defined) >= 0 &&
+           defined == H5D_FILL_VALUE_USER_DEFINED &&
+           cli_h5.H5Pget_fill_value(dcpl, *cli_h5.H5T_NATIVE_DOUBLE_g, fill) >= 0 && *fill != 0;
 }
 
 /*
- * In netCDF's order.  An attribute that is there and cannot be used is refused: it says that something is
- * missing.  So are two numbers that differ: an archive has one fill value, and the other would count as data.
- * A NaN beside a number is none, as archives keep NaN anyway.
+ * In netCDF's order.  An attribute that cannot be used is refused: it says that something is missing.  So are
+ * two numbers that differ: an archive has one fill value, and the other would count as data.  A NaN beside a
+ * number does not count, as archives keep NaN anyway.
  */
 int cli_h5_take_fill(csz_options *options, csz_type type, hid_t dataset, const cli_h5_location *at) {
     static const char *const names[] = {"_FillValue", "missing_value"};

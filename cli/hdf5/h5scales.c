@@ -36,9 +36,8 @@ static int write_attribute(hid_t object, const char *name, hid_t stored, hid_t o
 
 static int write_text(hid_t object, const char *name, const char *text) {
     cli_h5_owned type = text_type(strlen(text) + 1);
-    const int is_done = cli_h5.H5Aexists(object, name) == 0 &&
-                        write_attribute(object, name, type, cli_h5.H5Screate(H5S_SCALAR), type, text);
-    return is_done;
+    return cli_h5.H5Aexists(object, name) == 0 &&
+           write_attribute(object, name, type, cli_h5.H5Screate(H5S_SCALAR), type, text);
 }
 
 /* Whether an attribute of text of fixed size begins so. */
@@ -70,8 +69,7 @@ int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent) {
 /* Number of elements of an attribute. */
 static hssize_t count_of(hid_t attribute) {
     cli_h5_owned space = cli_h5.H5Aget_space(attribute);
-    const hssize_t n = space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
-    return n;
+    return space >= 0 ? cli_h5.H5Sget_simple_extent_npoints(space) : -1;
 }
 
 hid_t cli_h5_scale_of(hid_t dataset, int dim) {
@@ -127,9 +125,8 @@ static int write_belongings(hid_t scale, const belonging *list, size_t n) {
     const hsize_t dims = n;
     cli_h5_owned memory = belonging_type(sizeof(belonging), *cli_h5.H5T_NATIVE_INT_g);
     cli_h5_owned stored = belonging_type(sizeof(hobj_ref_t) + 4, *cli_h5.H5T_STD_I32LE_g);
-    const int is_done = write_attribute(scale, "REFERENCE_LIST", stored,
-                                        cli_h5.H5Screate_simple(1, &dims, NULL), memory, list);
-    return is_done;
+    return write_attribute(scale, "REFERENCE_LIST", stored, cli_h5.H5Screate_simple(1, &dims, NULL), memory,
+                           list);
 }
 
 /* Adds a dataset's dim to the list of a scale. */
@@ -137,8 +134,7 @@ static int add_belonging(hid_t scale, const belonging *added) {
     size_t n;
     CLI_FREED belonging *list = read_belongings(scale, &n);
     if (list) list[n] = *added;
-    const int is_done = list && write_belongings(scale, list, n + 1);
-    return is_done;
+    return list && write_belongings(scale, list, n + 1);
 }
 
 int cli_h5_detach_scales(hid_t dataset) {
@@ -222,11 +218,9 @@ static int copy_dim_id(hid_t scale, hid_t old) {
     int id = 0;
     if (cli_h5.H5Aexists(old, "_Netcdf4Dimid") <= 0) return 1;
     cli_h5_owned from = cli_h5.H5Aopen(old, "_Netcdf4Dimid", H5P_DEFAULT);
-    const int is_done = from >= 0 && count_of(from) == 1 &&
-                        cli_h5.H5Aread(from, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0 &&
-                        write_attribute(scale, "_Netcdf4Dimid", *cli_h5.H5T_STD_I32LE_g,
-                                        cli_h5.H5Screate(H5S_SCALAR), *cli_h5.H5T_NATIVE_INT_g, &id);
-    return is_done;
+    return from >= 0 && count_of(from) == 1 && cli_h5.H5Aread(from, *cli_h5.H5T_NATIVE_INT_g, &id) >= 0 &&
+           write_attribute(scale, "_Netcdf4Dimid", *cli_h5.H5T_STD_I32LE_g, cli_h5.H5Screate(H5S_SCALAR),
+                           *cli_h5.H5T_NATIVE_INT_g, &id);
 }
 
 int cli_h5_move_scale(hid_t scale, hid_t old) {

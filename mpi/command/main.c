@@ -5,7 +5,6 @@
  * every rank.
  */
 #include "agreement.h"
-#include "common/fill.h"
 #include "common/notes.h"
 #include "common/report.h"
 #include "process/memory.h"

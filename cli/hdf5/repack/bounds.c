@@ -7,7 +7,7 @@
 #include "csz_frames.h"
 
 #include "process/allocate.h"
-#include "common/fill.h"
+#include "common/notes.h"
 #include "hdf5/h5path.h"
 #include "terminal/message.h"
 
@@ -135,12 +135,10 @@ static int read_chunk(void *values, const repack_piece *at, const whole_chunk *c
                  memory = cli_h5.H5Screate_simple(v->rank, chunk->extent, NULL);
     for (uint64_t i = 0; at->nelements < chunk->nelements && i < chunk->nelements; i++)
         memcpy((char *)values + i * cli_type_nbytes(v->type), &chunk->padding, cli_type_nbytes(v->type));
-    const int is_done =
-        space >= 0 && memory >= 0 &&
-        cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0 &&
-        cli_h5.H5Sselect_hyperslab(memory, H5S_SELECT_SET, first, NULL, at->n, NULL) >= 0 &&
-        cli_h5.H5Dread(dataset, repack_memory_type(v), memory, space, H5P_DEFAULT, values) >= 0;
-    return is_done;
+    return space >= 0 && memory >= 0 &&
+           cli_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, at->begin, NULL, at->n, NULL) >= 0 &&
+           cli_h5.H5Sselect_hyperslab(memory, H5S_SELECT_SET, first, NULL, at->n, NULL) >= 0 &&
+           cli_h5.H5Dread(dataset, repack_memory_type(v), memory, space, H5P_DEFAULT, values) >= 0;
 }
 
 /* What the filter makes of one chunk, in bytes. */

@@ -21,10 +21,8 @@ static cli_repack_variable *find_variable(const repacking *p, const char *path) 
     return NULL;
 }
 
-/*
- * The type in the new file.  A type with a name is made once, before its name, as datasets and attributes may
- * come first; other types belong to no file.
- */
+/* The type in the new file.  A type with a name is made once, before its name, as datasets and attributes may
+ * come first; others belong to no file. */
 static hid_t copy_type(repacking *p, hid_t type) {
     hobj_ref_t address;
     hid_t copy = cli_h5.H5Tcopy(type);
@@ -48,11 +46,8 @@ static hid_t copy_type(repacking *p, hid_t type) {
     return -1;
 }
 
-/*
- * How the group orders its links and attributes, into the properties of a new group or file.  Its other
- * properties are not taken: among those that HDF5 gives of a group with many links is where they lie in the
- * old file.
- */
+/* How the group orders its links and attributes, into the properties of a new group or file.  Others are not
+ * taken: of a group with many links, HDF5's properties include where they are in the old file. */
 static void take_group_order(hid_t properties, hid_t group) {
     cli_h5_owned gcpl = cli_h5.H5Gget_create_plist(group);
     unsigned links = 0, attributes = 0;
@@ -201,8 +196,8 @@ static int has_any_length(hid_t type) {
 
 /*
  * Whether H5Ocopy may copy the dataset.  HDF5 1.10 copies a fill value of any length as a place in the old
- * file, so that the copy cannot be read; and a type with a name becomes another type, without one, or, if
- * types are merged, HDF5 searches the whole new file for it and crashes.
+ * file, and the copy cannot be read.  A type with a name becomes one without; if types are merged, HDF5
+ * searches the whole new file for it and crashes.
  */
 static int can_copy_whole(hid_t dataset) {
     cli_h5_owned type = cli_h5.H5Dget_type(dataset);
@@ -248,9 +243,8 @@ static int copy_by_values(repacking *p, const cli_repack_variable *v, hid_t from
 /* A type with a name. */
 static int copy_named_type(repacking *p, hid_t from, hid_t to_group, const char *name) {
     cli_h5_owned to = copy_type(p, from);
-    const int is_done = to >= 0 && cli_h5.H5Olink(to, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
-                        copy_attributes(p, from, to);
-    return is_done;
+    return to >= 0 && cli_h5.H5Olink(to, to_group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+           copy_attributes(p, from, to);
 }
 
 static int copy_link(repacking *p, hid_t to_group, const char *name, const char *value, size_t value_nbytes) {
@@ -358,10 +352,7 @@ static int write_temporary(const char *temporary, void *self) {
     return status;
 }
 
-/*
- * HDF5 1.10 crashes when it cleans up after a failed write, at once in H5Ocopy or as late as at the exit of
- * the process.
- */
+/* HDF5 1.10 crashes when it cleans up after a failed write, in H5Ocopy or only when the process exits. */
 int repack_write_guarded(repacking *p, const cli_output *output) {
     static char line[PATH_MAX + 128];
     snprintf(
