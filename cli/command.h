@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * command.h: the subcommands, each in a file of its own.  Each returns the exit status; messages have been
- * given by then.
- */
+/* command.h: the subcommands, each in its own file.  Each has given its messages when it returns the exit
+ * status. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * main.c: the command csz.  Finds the subcommand, answers --help and --version, and makes sure that what was
- * printed has arrived: a full disk behind standard output is a failure like any other.
- */
+/* main.c: the command csz.  Finds the subcommand, answers --help and --version, and reports a full disk
+ * behind standard output as a failure like any other. */
 #include "command.h"
 #include "common/many.h"
 #include "files/h5file.h"

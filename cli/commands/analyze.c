@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * analyze.c: csz analyze.  The paper's statistics of a field at each bound, the size of every workflow and
- * predictor, predicted and with --exact true, and why auto does what it does.  Text for people; --json holds
- * the histogram and the madograms besides.
+ * analyze.c: csz analyze: the paper's statistics of a field at each bound, each workflow's and predictor's
+ * size, predicted and with --exact true, and the reasons for auto's choice.  --json adds the histogram and
+ * the madograms.
  */
 #include "command.h"
 #include "csz_analyze.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * compare.c: csz compare.  Two fields of the same type and dims, raw or .npy, and every figure of quality;
- * with --bound the exit status says whether every element keeps it.
- */
+/* compare.c: csz compare: all figures of quality of two fields of the same type and dims, raw or .npy.  With
+ * --bound the exit status says whether every element keeps it. */
 #include "command.h"
 #include "csz_analyze.h"
 #include "files/h5file.h"

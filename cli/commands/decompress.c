@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.c: csz decompress.  Frames, or what of them a region needs, are read, restored and written at
- * the same time, a few in flight whatever the field's size.  The output appears when every checksum has
- * agreed.
+ * decompress.c: csz decompress.  Frames, or a region's parts of them, are read, restored and written at the
+ * same time, a few in flight whatever the field's size.  The output appears when all checksums have agreed.
  */
 #include "command.h"
 #include "common/many.h"
@@ -33,10 +32,8 @@ typedef struct selection {
     uint64_t nbytes;
 } selection;
 
-/*
- * A job restores a frame's part of a box.  A region of four dims, of which the two slowest are one in the
- * archive, is a box for each index of the slowest; any other is one box.
- */
+/* A job restores a frame's part of a box.  A region is one box, but one of four dims, whose slowest two are
+ * one in the archive, is a box for each index of the slowest. */
 typedef struct job {
     uint64_t box, frame;
 } job;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * info.c: csz info.  What an archive says of itself and how its tiles were coded; nothing is decoded.
- */
+/* info.c: csz info: what an archive says of itself and how its tiles were coded.  Nothing is decoded. */
 #include "command.h"
 #include "common/attributes.h"
 #include "terminal/message.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * repack.c: csz hdf5 repack.  The bounds that the command line names, the work of hdf5/repack, and a table of
- * what became of each variable.
- */
+/* repack.c: csz hdf5 repack: bounds from the command line for hdf5/repack, and a table of what became of each
+ * variable. */
 #include "command.h"
 #include "common/metrics.h"
 #include "common/report.h"

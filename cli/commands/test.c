@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test.c: csz test.  Integrity alone: structure, every checksum, and the restored values' checksum, frame by
- * frame.
- */
+/* test.c: csz test: structure, every checksum, and the restored values' checksum, frame by frame. */
 #include "command.h"
 #include "terminal/message.h"
 #include "common/report.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * verify.c: csz verify.  The archive is restored and held against the original, frame by frame and element by
- * element, with the bound that it stores and with the one that was asked for; type, dims and fill value are
- * the archive's.
- */
+/* verify.c: csz verify: restores the archive and compares it with the original, frame by frame, by the bound
+ * that it stores and the one that was asked for.  Type, dims and fill value are the archive's. */
 #include "command.h"
 #include "terminal/message.h"
 #include "common/metrics.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * archive_source.c: an archive's frames.  A file is asked for what is needed; a pipe is followed from header
- * to footer, and what a frame claims to be is held against what it can be before memory is used for it.
- */
+/* archive_source.c: an archive's frames.  Of a file only what is needed is read.  A pipe is followed from
+ * header to footer; before memory is used for a frame, its size is checked against what a frame can have. */
 #include "terminal/args.h"
 #include "terminal/message.h"
 #include "terminal/progress.h"

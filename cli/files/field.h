@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * field.h: a field in memory, from a raw file whose type and dims the caller knows or from a .npy file that
- * tells them itself.
- */
+/* field.h: a field in memory, from a raw file, whose type and dims the caller knows, or from a .npy file. */
 #ifndef CLI_FIELD_H
 #define CLI_FIELD_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * file.h: reading input.  A regular file is mapped, anything else (a pipe, a terminal, a device) is read to
- * its end; either way the bytes then lie in memory, page- or malloc-aligned.
- */
+/* file.h: reading input.  A regular file is mapped, anything else is read to its end: the bytes are then in
+ * memory, page- or malloc-aligned. */
 #ifndef CLI_FILE_H
 #define CLI_FILE_H
 
@@ -34,9 +32,9 @@ int cli_bytes_are_archive(const unsigned char *bytes, size_t nbytes);
 int cli_path_is_archive(const char *path);
 
 /*
- * Returns CLI_DONE, or an exit status after the message.  A stream of which expected_nbytes are known
- * (UINT64_MAX: nothing is) is read up to a surplus beyond them: the longest .npy header of version 1 and one
- * byte, so that a caller sees that there is too much without reading it all.
+ * Returns CLI_DONE, or an exit status after the message.  A stream is read up to a surplus beyond
+ * expected_nbytes (UINT64_MAX: unknown): the longest .npy header of version 1 and one byte, so that a caller
+ * sees that there is too much without reading it all.
  */
 enum { CLI_INPUT_SURPLUS_NBYTES = 10 + 65535 + 1 };
 int cli_input_read(cli_input *input, const char *path, uint64_t expected_nbytes);

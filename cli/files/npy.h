@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * npy.h: NumPy's .npy files (format versions 1.0 to 3.0), as far as fields need them: f4 and f8 in either
- * order. What a file says is never trusted: every length is checked against the bytes that are there.
- */
+/* npy.h: NumPy's .npy files (versions 1.0 to 3.0), f4 and f8 in either order.  Every length in a file is
+ * checked against the bytes that are there. */
 #ifndef CLI_NPY_H
 #define CLI_NPY_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.c: writing results.  Steps for a regular file: create a file without a name in its folder, write,
- * give it the mode the file had (or the one umask leaves), fsync, give it its name, fsync the folder.  A kill
- * at any instant leaves the old file or the new one, and no part of one: a nameless file goes with the
- * process.  Where there are none (NFS, a writer that wants a path), it is a hidden file that is renamed.  A
- * symbolic link is replaced, not followed: what it points to is not ours to change.
+ * output.c: writing results.  A regular file: create a file without a name in the folder, write, set the old
+ * file's mode (or umask's), fsync, name it, fsync the folder.  A kill at any instant leaves the old file or
+ * the new one: a nameless file goes with the process.  Where there are no nameless files (NFS, a writer that
+ * wants a path), it is a hidden file that is renamed.  A symbolic link is replaced, not followed.
  */
 #include "files/output.h"
 
@@ -44,10 +43,8 @@ static int descriptor_of(const char *path) {
 
 int cli_output_is_stdout(const cli_output *output) { return descriptor_of(output->path) == STDOUT_FILENO; }
 
-/*
- * What the path leads to.  Names that stand for open descriptors are links, sometimes to regular files, but
- * mean "write there"; so does a link to a device or a pipe.  Other links count as regular files.
- */
+/* What the path leads to.  A link to a device or a pipe is what it leads to.  So is one that stands for an
+ * open descriptor, even of a regular file: it means "write there".  Other links count as regular files. */
 static target_kind target_of(const cli_output *output) {
     struct stat status;
     if (cli_output_is_stdout(output)) return TARGET_STDOUT;

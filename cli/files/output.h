@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.h: writing results so that nobody ever sees half of one.  A regular file is written as a temporary
- * in the same folder, without a name where the file system can, synced and named; a pipe or a device is
- * written in place.
+ * output.h: writing results that nobody ever sees half of.  A regular file is written as a temporary in the
+ * same folder, without a name where the file system can, synced and named.  A pipe or a device is written in
+ * place.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
@@ -16,10 +16,8 @@ typedef struct cli_output {
     int force;        /* an existing file may be replaced */
 } cli_output;
 
-/*
- * Refuses early, before the work, what would be refused after it: a file that exists, a folder that is
- * missing or cannot be written, a terminal.  Returns CLI_DONE or an exit status.
- */
+/* Refuses before the work what would be refused after it: a file that exists, a folder that is missing or
+ * cannot be written, a terminal.  Returns CLI_DONE or an exit status. */
 int cli_output_check(const cli_output *output);
 int cli_output_check_file(const cli_output *output); /* of a regular file, whatever it is called */
 
@@ -27,10 +25,9 @@ int cli_output_check_file(const cli_output *output); /* of a regular file, whate
 int cli_output_check_distinct(const cli_output *output, const struct stat *input);
 
 /*
- * An output on its way.  Bytes are appended, or for a regular file also put anywhere; commit makes the file
- * appear under its name, and until then an older one is left as it was.  What goes to a pipe or a device is
- * held back until hold_nbytes of it are there, or commit is called: so a failure leaves nothing half-written
- * there either, unless the result is larger than that.
+ * An output on its way.  Bytes are appended, or for a regular file also put anywhere.  commit names the file;
+ * until then an older one stays as it was.  A pipe or a device gets nothing until hold_nbytes are there, or
+ * commit is called: then a failure leaves nothing half-written there, unless the result is larger than that.
  */
 typedef struct cli_sink {
     const cli_output *output;
@@ -56,11 +53,8 @@ void cli_sink_abort(cli_sink *sink); /* after a commit, or zeroed: nothing */
 /* 1 if the output will be a regular file, so that cli_sink_put works. */
 int cli_output_is_file(const cli_output *output);
 
-/*
- * The same for a writer that wants a path: write(temporary, self) fills the empty file at that path and
- * returns an exit status; anything but CLI_DONE, told by then, leaves an older file as it was.  For regular
- * files alone.
- */
+/* The same for a writer that wants the path of a regular file: write(temporary, self) fills the empty file
+ * there and returns an exit status.  Anything but CLI_DONE, told by then, leaves an older file as it was. */
 int cli_output_write_by(const cli_output *output, int (*write)(const char *temporary, void *self),
                         void *self);
 

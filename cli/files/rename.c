@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * rename.c: renaming that replaces nothing unless it may, and reaches the disk.  Exact where the system can
- * do it in one step; file systems without that and without hard links are left with a check first.
- */
+/* rename.c: renaming that replaces nothing unless it may, and reaches the disk.  It is one step where the
+ * system can.  File systems without that and without hard links are checked first. */
 #include "files/rename.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * source.h: a field's values, frame by frame, from a raw or .npy file, a dataset of an HDF5 file or a pipe,
- * in this machine's byte order; and an archive's frames likewise.  Neither is ever in memory as a whole, but
- * for datasets that memory is plenty for.
+ * in this machine's byte order; and an archive's frames.  Neither is ever in memory as a whole, but for
+ * datasets for which there is plenty.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
@@ -35,9 +35,9 @@ int cli_frames_are_sequential(const csz_layout *shape, const csz_plan *plan);
 int cli_source_spool(cli_source *source);
 
 /*
- * Puts a temporary file with the values, in this machine's byte order, in place of a source that cannot be
- * mapped as they are: a dataset that is read in pieces, values of the other byte order or at an odd offset.
- * What is read several times is so decoded once.  Not of a pipe.
+ * Replaces a source that cannot be mapped as it is by a temporary file of its values in this machine's byte
+ * order: a dataset that is read in pieces, values of the other byte order or at an odd offset.  So several
+ * passes decode it once.  Not of a pipe.
  */
 int cli_source_copy(cli_source *source, const csz_plan *plan, const csz_layout *shape);
 
@@ -88,10 +88,8 @@ int cli_archive_source_read(cli_archive_source *source, uint64_t i, const csz_fr
 /* Holds a pipe's footer and end against the frames; sets info.nbytes_archive. */
 int cli_archive_source_end(cli_archive_source *source);
 
-/*
- * Runs over all frames with bounded memory, work on each in any order and by several threads; then looks at
- * the end.  seconds and backend of the library go to run.
- */
+/* Runs over all frames with bounded memory, work on each in any order and by several threads; then looks at
+ * the end.  run receives the library's seconds and backend. */
 struct cli_arguments;
 struct cli_run;
 int cli_archive_source_each(cli_archive_source *source, const char *verb,

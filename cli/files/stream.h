@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * stream.h: bytes of a file or a pipe, read as they are needed instead of mapped or held.  A file can be read
- * anywhere; a pipe only once and in order, unless it is spooled to a temporary file first.
- */
+/* stream.h: bytes of a file or a pipe, read as they are needed.  A file can be read anywhere; a pipe once and
+ * in order, unless it is spooled to a temporary file first. */
 #ifndef CLI_STREAM_H
 #define CLI_STREAM_H
 

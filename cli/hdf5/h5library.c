@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * h5library.c: finding HDF5 and opening its files.  The file's first bytes are looked at without HDF5, so
- * that a missing file, a netCDF-3 file and a file of another kind get their own messages.
- */
+/* h5library.c: finding HDF5 and opening its files.  The first bytes are looked at without HDF5, so that a
+ * missing file, a netCDF-3 file and a file of another kind get their own messages. */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/h5library.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * h5library.h: what h5read.c and h5write.c share: HDF5's functions, called through a table filled by dlopen
- * and dlsym, and the way from a name to an open file.  Others use h5file.h.
- */
+/* h5library.h: what files of cli/hdf5 share: HDF5's functions, in a table filled by dlopen and dlsym, and the
+ * way from a name to an open file.  Others use h5file.h. */
 #ifndef CLI_H5LIBRARY_H
 #define CLI_H5LIBRARY_H
 
@@ -164,10 +162,8 @@ static inline void cli_h5_release_at(const hid_t *id) { cli_h5_release(*id); }
 /* The order in which an object's attributes were made, where that is known; else of their names. */
 H5_index_t cli_h5_attribute_order(hid_t object);
 
-/*
- * Refuses an object with an attribute that HDF5 cannot read, as a newer version wrote it or it is damaged:
- * such an attribute hides all others, too.  instead: what to do, besides copying the file again.
- */
+/* Refuses an object with an attribute that HDF5 cannot read, because a newer version wrote it or it is
+ * damaged: it hides all others, too.  instead: what to do, besides copying the file again. */
 int cli_h5_check_attributes(hid_t object, const char *path, const char *instead);
 
 /* ---- h5read.c ---- */
@@ -199,18 +195,17 @@ int cli_h5_is_bare_dim(hid_t dataset);
  * it is done. */
 int cli_h5_make_scale(hid_t dataset, int without_variable, uint64_t extent);
 
-/* Attaches a scale to each dim, in the dataset's list of scales and in each scale's list of datasets.  All
- * dims need one: netCDF does not open files with a dataset that has scales for some dims alone.  1 if it is
- * done. */
+/* Attaches a scale to each dim, in the dataset's list and in each scale's; 1 if it is done.  All dims need
+ * one: netCDF does not open files with a dataset that has scales for some dims alone. */
 int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank);
 
 /* Takes a dataset that is to be deleted off the lists of its scales.  1 if it is done. */
 int cli_h5_detach_scales(hid_t dataset);
 
 /*
- * The present length of a scale's dim, whether it can grow, and the number of dims that it is attached to. Of
- * a dim without coordinates that can grow, netCDF stores the length nowhere: it is that of the longest
- * dataset.  1 if it is done.
+ * The length of a scale's dim, whether it can grow, and how many dims it is attached to; 1 if it is done.
+ * netCDF stores the length of a dim that can grow and has no coordinates nowhere: it is that of the longest
+ * dataset.
  */
 int cli_h5_measure_scale(hid_t scale, uint64_t *length, int *can_grow, size_t *nusers);
 
@@ -258,10 +253,8 @@ typedef struct cli_h5_location {
 int cli_h5_locate(cli_h5_location *at, const char *path);
 int cli_h5_open_file(hid_t *file, const cli_h5_location *at); /* for reading */
 
-/*
- * HDF5 crashes on some damaged files, at once or as late as when it closes them: from now on that ends the
- * command with a line that names this one.
- */
+/* HDF5 crashes on some damaged files, at once or only when it closes them: from now on that ends the command
+ * with a line that names this one. */
 void cli_h5_expect_crash(const char *file);
 
 #endif

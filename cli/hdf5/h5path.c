@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * h5path.c: names of datasets, FILE:DATASET, and what follows from them on a command line.  Looks at a file's
- * first bytes and needs no HDF5, so it is there in every build; one without HDF5 also has the refusals below.
- */
+/* h5path.c: names of datasets, FILE:DATASET, and their use on a command line.  It looks at a file's first
+ * bytes and does not need HDF5; a build without HDF5 also has the refusals below. */
 #include "files/h5file.h"
 
 #include "hdf5/h5path.h"
@@ -16,11 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * The signature stands at 0, 512, 1024, 2048, ...; beyond some powers of two nobody puts it.  What is no
- * regular file is not opened: to open a named pipe and close it again releases its writer, whose data is
- * lost.
- */
+/* The signature is at 0, 512, 1024, 2048, ...; nobody puts it far beyond.  Only regular files are opened: to
+ * open a named pipe and close it again releases its writer, whose data is lost. */
 cli_h5_kind cli_h5_kind_of(const char *file) {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char start[4096 + 8]; /* the first few places, with one read */

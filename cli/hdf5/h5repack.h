@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * h5repack.h: a whole HDF5 or netCDF-4 file, its variables of floats through the filter and everything else
- * as it is.
- */
+/* h5repack.h: a whole HDF5 or netCDF-4 file: variables of floats through the filter, everything else as it
+ * is. */
 #ifndef CLI_H5REPACK_H
 #define CLI_H5REPACK_H
 
@@ -49,8 +47,7 @@ typedef struct cli_repack {
 } cli_repack;
 
 /*
- * Each returns CLI_DONE, or an exit status after the message.  Both fill variables; a dry run writes
- * nothing.
+ * Each returns CLI_DONE, or an exit status after the message.  Both fill variables; a dry run writes nothing.
  */
 int cli_h5_repack(cli_repack *repack);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * h5write.c: a field as a dataset of an HDF5 file.  It is written into a copy of the file, which replaces the
- * file in one step.
+ * h5write.c: a field as a dataset of an HDF5 file, written into a copy, which replaces the file in one step.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "files/h5file.h"
@@ -100,9 +99,9 @@ int cli_h5_check_output(const cli_output *output) {
 
 /*
  * Makes writers take turns, from looking at the file until the new one has its name: each copies the file and
- * replaces it, so the last of two at once would undo the other.  The folder is locked and not the file: HDF5
- * locks files itself, and a program that only reads one must neither be kept from it nor keep us waiting; and
- * the file may not be there yet.  -1 where the folder cannot be locked.
+ * replaces it, so the last of two at once would undo the other.  The folder is locked and not the file, which
+ * may not exist yet, and which HDF5 locks itself: a program that reads it must neither be kept out nor keep
+ * csz waiting.  -1: the folder cannot be locked.
  */
 static int lock_folder(const char *file) {
     CLI_FREED char *folder = csz_folder_of(file);

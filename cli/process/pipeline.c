@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pipeline.c: the threads and their queues.  A worker takes the next job together with the buffer for its
- * result, so the earliest unfinished jobs always have one and the writer, who goes in order, is never left
- * waiting for a buffer that it holds itself.
+ * result, so the earliest unfinished jobs always have one, and the writer, who goes in order, never waits for
+ * a buffer that it holds itself.
  */
 #include "process/pipeline.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pipeline.h: reading, working and writing at the same time.  One thread reads job after job into buffers,
- * workers turn each into another buffer, and the caller's thread writes the results in order; the slowest of
- * the three sets the pace, and the number of buffers bounds the memory.
+ * pipeline.h: reading, working and writing at the same time.  One thread reads jobs into buffers, workers
+ * turn each into another buffer, and the caller's thread writes the results in order.  The number of buffers
+ * bounds the memory.
  */
 #ifndef CLI_PIPELINE_H
 #define CLI_PIPELINE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.c: the processes and the conversation with them.  A worker gets numbers of jobs through one pipe and
- * answers through another: how the job ended, and what it printed.  The parent has no threads, so it may fork
- * at any time; it also draws the progress bar.  Workers die with their parent.
+ * pool.c: the processes and their messages.  A worker gets numbers of jobs through one pipe and answers
+ * through another how the job ended and what it printed.  The parent has no threads, so it may fork at any
+ * time; it also draws the progress bar.  Workers die with their parent.
  */
 #include "process/pool.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.h: many files at once, each in a process of the pool.  A process can fail in any way, even by a
- * crash, without harm to the other files, and HDF5, which knows no threads, works in all of them.  What a job
- * prints is collected and appears in the order of jobs, whichever is ready first.
+ * pool.h: many files at once, each in a process of the pool.  A process can fail in any way, even crash,
+ * without harm to other files, and HDF5, which knows no threads, works in all of them.  What jobs print is
+ * collected and appears in their order.
  */
 #ifndef CLI_POOL_H
 #define CLI_POOL_H

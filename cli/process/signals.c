@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * signals.c: handlers, which call nothing but async-signal-safe functions and read nothing but what was
- * complete before a flag said so.
- */
+/* signals.c: handlers.  They call only async-signal-safe functions and read only what was complete before a
+ * flag said so. */
 #include "process/signals.h"
 
 #include "terminal/message.h"
@@ -70,10 +68,8 @@ static void report_shrunk_input(int number, siginfo_t *cause, void *unused) {
     report_crash(number); /* not the input: a fault of the program */
 }
 
-/*
- * A descriptor that the caller closed would be given to the next file opened, and messages would land in it.
- * Each free one is opened in the direction in which it cannot be used, so that using it fails as it should.
- */
+/* A closed standard descriptor would be given to the next file opened, and messages would land in it.  Each
+ * is opened in the direction in which it cannot be used, so that using it fails as it should. */
 static void take_standard_descriptors(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * workers.h: who works on frames: contexts, one for each GPU or for some cores, as many as the memory limit
- * lets be in flight.  Neither their number nor the limit ever changes a byte.
- */
+/* workers.h: the contexts that work on frames, one for each GPU or for some cores, as many as the memory
+ * limit lets be in flight.  Neither their number nor the limit ever changes a byte. */
 #ifndef CLI_WORKERS_H
 #define CLI_WORKERS_H
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * args.c: the table of options and its parser.  Options and paths may come in any order; "--" ends the
- * options; "-j4", "-j 4", "--threads 4" and "--threads=4" mean the same; an option given twice counts as
- * given last.
- */
+/* args.c: the table of options and its parser.  Options and paths come in any order; "--" ends the options;
+ * "-j4", "-j 4", "--threads 4" and "--threads=4" are the same; of an option given twice the last counts. */
 #include "terminal/args.h"
 
 #include "terminal/message.h"

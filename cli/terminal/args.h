@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * args.h: the command line.  One table of options serves every subcommand: it says which of them knows an
- * option, how its value is read, and what --help prints.
- */
+/* args.h: the command line.  One table serves all subcommands: which of them knows an option, how its value
+ * is read, what --help prints. */
 #ifndef CLI_ARGS_H
 #define CLI_ARGS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * json.c: the JSON writer.  A file's name may hold any bytes; those that are not UTF-8 become U+FFFD, so that
- * what is written always parses.
- */
+/* json.c: the JSON writer.  Bytes of a file's name that are not UTF-8 become U+FFFD, so the output always
+ * parses. */
 #include "terminal/json.h"
 
 #include <math.h>

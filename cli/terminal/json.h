@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * json.h: a writer of one JSON object on one line.  Keys and strings are escaped; a number that is not finite
- * is null, since JSON has no word for it.
- */
+/* json.h: a writer of one JSON object on one line.  Keys and strings are escaped; a number that is not finite
+ * is null, as JSON cannot say it. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 

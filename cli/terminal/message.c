@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * message.c: wording of failures.  A message stays one line whatever stands in a file's name: control
- * characters are shown as question marks.
- */
+/* message.c: wording of failures.  A message is one line whatever is in a file's name: control characters
+ * become question marks. */
 #include "terminal/message.h"
 
 #include "terminal/progress.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message.h: the one line on standard error that says what is wrong and what to do about it.  Every failure
- * of the command is told here and nowhere else, as "csz: <what is wrong>; <what to do>"; the functions return
- * the exit status, so that a caller can end with `return cli_fail(...)`.
+ * message.h: the one line on standard error that says what is wrong and what to do: "csz: <what is wrong>;
+ * <what to do>".  Every failure of the command is told here alone.  The functions return the exit status, so
+ * that a caller can end with `return cli_fail(...)`.
  */
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
@@ -31,10 +31,8 @@ void cli_note(const char *format, ...) CLI_PRINTF;
 /* From here on no notes, and no progress. */
 void cli_quiet(void);
 
-/*
- * With on, a message is kept instead of printed, and only the first: threads that fail together, or because
- * one did, say one thing. With off, it is printed.
- */
+/* on: a message is kept instead of printed, and only the first, as threads that fail together, or because one
+ * did, say one thing.  off: it is printed. */
 void cli_fail_defer(int on);
 
 /* 1 if a message is kept; with drop it is forgotten. */

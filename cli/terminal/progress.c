@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * progress.c: a thread that draws.  The work itself is never slowed or changed by it: it reads one counter
- * and writes to the terminal ten times a second.  It takes no signals, so that those reach the main thread.
- */
+/* progress.c: a thread that draws.  It reads one counter and writes to the terminal ten times a second, so it
+ * neither slows nor changes the work.  It takes no signals, which go to the main thread. */
 #include "terminal/progress.h"
 
 #include "terminal/values.h"

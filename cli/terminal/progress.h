@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * progress.h: one line on the terminal while work goes on: a bar where the share done is known (reading a
- * pipe, writing a file, coding), a moving mark and the elapsed time where it is not.  It
- * appears only if standard error is a terminal and only after a second.
- */
+/* progress.h: one line on the terminal while work goes on: a bar where the share done is known, else a moving
+ * mark and the elapsed time.  It appears only if standard error is a terminal, and after a second. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * values.c: text to values.  Nothing is accepted in part: "1e-3x", " 5" and "" are refused, and so is every
- * number that would wrap.
- */
+/* values.c: text to values.  Only whole texts are accepted: "1e-3x", " 5" and "" are refused, and so are
+ * numbers that would wrap. */
 #include "terminal/values.h"
 
 #include <ctype.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * values.h: what stands after an option, from text to value and back: numbers, dims, regions, sizes, and the
- * names of types, modes, workflows and backends.  A parser returns 1 if the whole text was understood, else
- * 0; none of them prints.
- */
+/* values.h: the text of an option to its value and back: numbers, dims, regions, sizes, and names of types,
+ * modes, workflows and backends.  A parser returns 1 if it understood the whole text, else 0; none prints. */
 #ifndef CLI_VALUES_H
 #define CLI_VALUES_H
 

@@ -24,7 +24,7 @@ static inline uint64_t csz_scatter(uint64_t stream, uint64_t i) {
     return x ^ (x >> 31);
 }
 
-/* A random place in one of n equal parts of 0 ..  all - 1: even cover without a stride that a field could
+/* A random place in one of n equal parts of 0 .. all - 1: even cover without a stride that a field could
  * repeat. */
 static inline uint64_t csz_scatter_part(uint64_t stream, uint64_t i, uint64_t n, uint64_t all) {
     const uint64_t begin = (uint64_t)((double)i * (double)all / (double)n),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * no_cuda.c: in builds without the CUDA backend, what the interface calls of it, and the calls of csz_cuda.h.
- * No pointer is a device's, and whatever needs one fails.
- */
+/* no_cuda.c: the CUDA backend and the calls of csz_cuda.h in builds without CUDA.  No pointer is a device's,
+ * and whatever needs a device fails. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "csz_cuda.h"
 

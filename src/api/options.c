@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c: structures of the interface between a program and a library of different versions, and options
- * from what a caller gave to what the library works with.
- *
- * A structure grows at its end, and its size tells which members a side knows.  To add an option: its member
- * at the end of the structure in csz.h, and below its range, and its default where that is not 0.  One that
- * decides bytes must also agree among ranks (mpi/compress.c).  A member must not lie where an older version
- * had padding, whose bytes are undefined: so the assertions below.
+ * options.c: options as callers give them, who may have been compiled for another version of the library.  A
+ * structure grows at its end, and its size tells which members the caller knows.  To add an option, add its
+ * member at the end of the structure in csz.h, its range below, and its default below where that is not 0.
+ * One that decides bytes must also agree among ranks (mpi/compress.c).  A member must not lie where an older
+ * version had padding, whose bytes are undefined: hence the assertions.
  */
 #include "api/options.h"
 

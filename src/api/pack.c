@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pack.c: one zstd frame for each of ours, single-threaded, so that a level gives the same bytes with one
- * version of zstd.  zstd works in memory that is allocated here, so that its size is known beforehand and
- * want of it is told as such.
+ * pack.c: one zstd frame for each frame, single-threaded, so that a level and a version of zstd always give
+ * the same bytes.  zstd works in memory allocated here: its size is known beforehand, and a lack of it is
+ * reported as such.
  */
 #include "api/pack.h"
 

@@ -15,14 +15,12 @@ uint64_t csz_pack_bound(uint64_t nbytes);
 csz_status csz_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *in, uint64_t nbytes,
                     int level);
 
-/*
- * The frame `built`, number `number` of its archive, packed into out.  stored: `room` bytes of csz_pack_bound
- * of the frame or more, so that what is written does not depend on the capacity.
- */
+/* Packs frame number `number`, `built`, into out.  stored: scratch of `room` bytes, csz_pack_bound of the
+ * frame or more, so that the bytes do not depend on the capacity. */
 csz_status csz_frame_pack(uint8_t *out, uint64_t capacity, uint64_t *out_nbytes, const uint8_t *built,
                           uint64_t number, uint8_t *stored, uint64_t room, int level);
 
-/* What nbytes could at most unpack to: a zstd block has three bytes of header, at least one more, and at most
+/* The most that nbytes can unpack to: a zstd block has three bytes of header, at least one more, and at most
  * 128 KiB of content. */
 static inline uint64_t csz_unpack_bound(uint64_t nbytes) { return (nbytes / 4 + 1) << 17; }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * base.h: what every header of src/core stands on.  These headers are valid as C11 and as CUDA C++, and both
- * backends use them, so that each operation that decides a byte has one definition.  CSZ_FN marks such
- * functions.  Contracted or reassociated floating point would change bytes, so it is refused here.
+ * base.h: what every header of src/core needs.  They are valid C11 and CUDA C++, and both backends use them,
+ * so that each operation that decides a byte has one definition; CSZ_FN marks such functions.  Contracted or
+ * reassociated floating point would change bytes, so it is refused here.
  */
 #ifndef CSZ_CORE_BASE_H
 #define CSZ_CORE_BASE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bound.h: from the bound a user asked for and the field's value range to the absolute bound.  The result
- * is stored in the archive, so it is computed from integers and IEEE additions alone, never by libm.  It
- * is rounded down: an archive never holds a bound above the one that was asked for, in real numbers.
+ * bound.h: the absolute bound from the one a user asked for and the field's range.  It is stored in the
+ * archive, so it is computed from integers and IEEE additions alone, never by libm.  It is rounded down: in
+ * real numbers, an archive's bound is never above the one asked for.
  */
 #ifndef CSZ_CORE_BOUND_H
 #define CSZ_CORE_BOUND_H
@@ -17,8 +17,8 @@ CSZ_FN double csz_range_width(double min, double max) {
     return max - min;
 }
 
-/* max - min for quotients: where that overflows half of it, and *scale, which the dividend takes too, is 1/2.
- */
+/* max - min as a divisor: where that overflows, half of it, and *scale is 1/2, by which the dividend must be
+ * scaled, too. */
 CSZ_FN double csz_range_scaled(double *scale, double min, double max) {
     const double range = max - min, largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
     *scale = range <= largest ? 1 : 0.5;
@@ -27,8 +27,8 @@ CSZ_FN double csz_range_scaled(double *scale, double min, double max) {
 
 /*
  * The largest double not above max - min, two finite numbers, min <= max.  Where the difference reaches
- * DBL_MAX, one of them is at least half of it, so that its distance from there is exact and can be
- * compared.  Otherwise the sum's rounding error, which is exact (Knuth), tells whether it was rounded up.
+ * DBL_MAX, one of them is at least half of that, so its distance from DBL_MAX is exact and can be compared.
+ * Otherwise the sum's rounding error, which is exact (Knuth), tells whether it was rounded up.
  */
 CSZ_FN double csz_range_floor(double min, double max) {
     const double largest = csz_f64_bits(0x7FEFFFFFFFFFFFFFull);
@@ -75,10 +75,8 @@ CSZ_FN double csz_product_floor(double a, double b) {
     return csz_scaled_floor(m, n, exponent_a + exponent_b);
 }
 
-/*
- * e^(-z 2^-64) * 2^63 for z 2^-64 < 0.7, at most 4 too high or too low: the series, which leaves less
- * than 2^-64 after 18 terms.
- */
+/* e^(-z 2^-64) * 2^63 for z 2^-64 < 0.7, off by at most 4: after 18 terms less than 2^-64 of the series is
+ * left. */
 CSZ_FN uint64_t csz_exp_negative(uint64_t z) {
     const uint64_t one = (uint64_t)1 << 63;
     uint64_t sum = one, low;
@@ -90,13 +88,11 @@ CSZ_FN uint64_t csz_exp_negative(uint64_t z) {
 }
 
 /*
- * The absolute bound of a PSNR in dB, psnr > 0 and range >= 0, both finite: the largest double not above
- * (1 - 2^-40) * range * 10^(-psnr / 20), or the one before it.  The margin of 2^-40 is for whoever measures
- * the PSNR in doubles: rounding errors do not bring it below what was asked for.
- *
- * 10^(-psnr / 20) = 2^(-t) with t = psnr * log2(10) / 20, in integers: psnr in steps of 2^-50, t in steps
- * of 2^-116, both rounded up.  Whole and fraction of t become exponent and mantissa, so nothing is rounded
- * to a double before the end.
+ * The absolute bound of a PSNR in dB, psnr > 0 and range >= 0, both finite: the largest double not above (1 -
+ * 2^-40) * range * 10^(-psnr / 20), or the one before it.  The margin of 2^-40 is for those who measure the
+ * PSNR in doubles: rounding errors do not bring it below what was asked for.  10^(-psnr / 20) = 2^(-t) with t
+ * = psnr * log2(10) / 20, in integers: psnr in steps of 2^-50, t in steps of 2^-116, both rounded up.  Whole
+ * and fraction of t become exponent and mantissa, so only the end is rounded to a double.
  */
 CSZ_FN double csz_psnr_floor(double psnr, double range) {
     if (!(range > 0) || psnr >= 16384) return 0.0; /* 2^1024 * 10^(-16384 / 20) is below 2^-1074 */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code.h: from deltas to symbols and back, and the first word of a tile's record (docs/format.md, sections 5
- * and 6).
+ * code.h: deltas to symbols and back; the first word of a tile's record (docs/format.md, sections 5 and 6).
  */
 #ifndef CSZ_CORE_CODE_H
 #define CSZ_CORE_CODE_H
@@ -50,10 +49,8 @@ CSZ_FN uint32_t csz_bucket(int64_t d, uint64_t *raw, uint32_t *nraw) {
     return CSZ_COARSE_FIRST + (e - 32);
 }
 
-/*
- * Symbol of a 16-bit delta without a branch: a float's exponent and two leading bits of mantissa are the
- * octave and quarter of the bucket; 528 = 4 * (127 + 5), where the first bucket's exponent stands.
- */
+/* Symbol of a 16-bit delta without a branch.  The exponent and two leading mantissa bits of it as a float are
+ * the bucket's octave and quarter; 528 = 4 * (127 + 5) is where the first bucket's exponent stands. */
 CSZ_FN uint32_t csz_narrow_symbol(int32_t d) {
     uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31);
     uint32_t bucket = (csz_bits_f32((float)(int32_t)(u - 64)) >> 21) - 528 + CSZ_DIRECT_N;

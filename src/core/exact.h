@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exact.h: tiles whose values come back bit for bit (docs/format.md, section 6, mode 10).  A value's bits
- * become an integer of the same order, without the low bits that are 0 in all values of the tile; Lorenzo
- * differences of these are taken modulo 2^32 or 2^64, and groups of 2, 4 or 8 codes are stored with as many
- * bits as the largest of them needs.  Nothing is coded by frequency, so all groups can be written and read at
- * once.
+ * exact.h: tiles whose values come back bit for bit (docs/format.md, section 6, mode 10).  A value's bits,
+ * less the low bits that are 0 in the whole tile, become an integer of the same order.  Lorenzo differences
+ * of these, modulo 2^32 or 2^64, are stored in groups of 2, 4 or 8 codes, each code with as many bits as the
+ * group's largest needs.  Nothing is coded by frequency, so all groups can be written and read at once.
  */
 #ifndef CSZ_CORE_EXACT_H
 #define CSZ_CORE_EXACT_H
@@ -17,8 +16,8 @@ enum {
     CSZ_EXACT_WIDTHS = 65    /* 0 to 64 */
 };
 
-/* The low bits that are 0 in all values of a tile, `any` being the or of their bits.  The sign does not
- * count; 0 where no other bit is set. */
+/* How many low bits are 0 in all values of a tile, the or of whose bits is `any`.  The sign does not count; 0
+ * where no other bit is set. */
 CSZ_FN uint32_t csz_exact_shift_u32(uint32_t any) {
     return any << 1 ? (uint32_t)csz_log2_u32(any & (0u - any)) : 0;
 }
@@ -26,10 +25,8 @@ CSZ_FN uint32_t csz_exact_shift_u64(uint64_t any) {
     return any << 1 ? (uint32_t)csz_log2_u64(any & ((uint64_t)0 - any)) : 0;
 }
 
-/*
- * A value's bits, whose low `shift` bits are 0 and left out, as an integer that orders as the values do, -0.0
- * below 0.0, in two's complement.
- */
+/* A value's bits as an integer in two's complement that orders as values do, -0.0 below 0.0.  The low `shift`
+ * bits are 0 and left out. */
 CSZ_FN uint32_t csz_ordered_u32(uint32_t bits, uint32_t shift) {
     return (bits & 0x7FFFFFFFu) >> shift ^ (0u - (bits >> 31));
 }
@@ -37,10 +34,8 @@ CSZ_FN uint64_t csz_ordered_u64(uint64_t bits, uint32_t shift) {
     return (bits & 0x7FFFFFFFFFFFFFFFu) >> shift ^ ((uint64_t)0 - (bits >> 63));
 }
 
-/*
- * And back.  Below the sign a negative integer has the value's bits inverted, but for those left out.  Any
- * integer gives bits, also one that no value has.
- */
+/* And back.  A negative integer has the bits below the sign inverted, but for those left out.  Any integer
+ * gives bits, also one that no value has. */
 CSZ_FN uint32_t csz_exact_kept_u32(uint32_t shift) { return 0x7FFFFFFFu >> shift << shift; }
 CSZ_FN uint64_t csz_exact_kept_u64(uint32_t shift) { return 0x7FFFFFFFFFFFFFFFu >> shift << shift; }
 CSZ_FN uint32_t csz_unordered_u32(uint32_t q, uint32_t shift) {
@@ -110,10 +105,8 @@ CSZ_FN uint32_t csz_exact_least(uint32_t most, uint32_t field_nbits) {
     return most > span ? most - span : 0;
 }
 
-/*
- * Bits of a tile's widths and codes.  sum: of the widths of all groups, none below `least`; n_empty: of its
- * 128 units those whose codes are all 0.
- */
+/* Bits of a tile's widths and codes.  sum: of all groups' widths, none below `least`.  n_empty: how many of
+ * its 128 units have only codes of 0. */
 CSZ_FN uint32_t csz_exact_nbits(const csz_exact_head *h, uint32_t sum, uint32_t n_empty) {
     const uint32_t n_codes = CSZ_TILE_N - (h->has_bitmap ? n_empty * CSZ_UNIT_N : 0);
     return (sum << h->group_log2) - (CSZ_TILE_N - n_codes) * h->least +
@@ -146,10 +139,8 @@ CSZ_FN uint32_t csz_exact_size(const uint32_t fewest[CSZ_EXACT_SIZES]) {
     return best;
 }
 
-/*
- * The form of a tile that takes the fewest bits; shift and order are the caller's.  sums[g][f]: of the widths
- * of groups of 2 << g codes, none below csz_exact_least(most[g], f).
- */
+/* The form of a tile that takes the fewest bits, given shift and order.  sums[g][f]: of the widths of groups
+ * of 2 << g codes, none below csz_exact_least(most[g], f). */
 CSZ_FN csz_exact_head csz_exact_choose(const uint32_t sums[CSZ_EXACT_SIZES][CSZ_EXACT_FIELD_MAX + 1],
                                        uint32_t most, uint32_t n_empty) {
     uint32_t fewest[CSZ_EXACT_SIZES], form[CSZ_EXACT_SIZES] = {0};

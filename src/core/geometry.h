@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * geometry.h: from dims to tiles and frames.  Pure functions of dims and type: nothing here knows of memory,
- * threads or devices, which is why an archive has the same bytes everywhere (docs/format.md, section 1;
+ * geometry.h: dims to tiles and frames, by pure functions of dims and type.  Nothing here knows of memory,
+ * threads or devices, so archives have the same bytes everywhere (docs/format.md, section 1;
  * docs/encoder.md).
  */
 #ifndef CSZ_CORE_GEOMETRY_H
@@ -69,10 +69,8 @@ CSZ_FN uint64_t csz_tiles_along(uint64_t n, uint32_t log2_t) {
 
 CSZ_FN uint32_t csz_distance_u32(uint32_t a, uint32_t b) { return a > b ? a - b : b - a; }
 
-/*
- * The shape whose tiles cover the field with the least padding, where each step away from the default
- * (8 x 16 x 32, 32 x 128) counts as 1/4 more volume: thin fields get thin tiles, others the default.
- */
+/* The shape whose tiles cover the field with the least padding.  Each step away from the default (8 x 16 x
+ * 32, 32 x 128) counts as 1/4 more volume, so only thin fields get thin tiles. */
 CSZ_FN void csz_tile_shape_choose_for(csz_geometry *g, int for_pyramid) {
     g->log2_t[0] = g->log2_t[1] = 0;
     g->log2_t[2] = 12;
@@ -136,8 +134,8 @@ CSZ_FN int csz_shape_fits_pyramid(const csz_geometry *g) {
     return g->rank > 1 && g->log2_t[1] > 0 && (g->rank < 3 || g->log2_t[0] > 0);
 }
 
-/* Tiles along a dim after which a frame may end, so that the next begins at a multiple of 8 and lattices 1 to
- * 3 of the field are regular. */
+/* A frame may end after a multiple of so many tiles along a dim: then the next begins at a multiple of 8, and
+ * lattices 1 to 3 of the field are regular. */
 CSZ_FN uint64_t csz_lattice_tiles(const csz_geometry *g, int dim) {
     return g->log2_t[dim] < 3 ? (uint64_t)1 << (3 - g->log2_t[dim]) : 1;
 }
@@ -167,10 +165,8 @@ CSZ_FN void csz_geometry_finish(csz_geometry *g, int explicit_frames) {
     }
 }
 
-/*
- * The same for frames that may be pyramids: they begin at multiples of 8 along every dim that is cut, and are
- * smaller for it where they can be.
- */
+/* The same for frames that may be pyramids: along every dim that is cut they begin at multiples of 8, and are
+ * smaller for it where possible. */
 CSZ_FN void csz_geometry_finish_aligned(csz_geometry *g) {
     csz_geometry_finish(g, 0);
     for (int i = 0; i < 3; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * logarithm.h: logarithms, exp and powers of two for statistics, which decide no byte.  Right to 1e-15 of the
- * result (exp: 1e-13), the same on every machine; and the command need not load libm, which takes as long as
- * the analysis of a small field does.
+ * result (exp: 1e-13), the same on every machine.  With libm the command would start more slowly, by as much
+ * as the analysis of a small field takes.
  */
 #ifndef CSZ_CORE_LOGARITHM_H
 #define CSZ_CORE_LOGARITHM_H
@@ -11,11 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/*
- * log2 of a positive normal number: x = 2^e m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s, s = (m -
- * 1) / (m + 1).  |s| < 0.172, so that s^22 is below the last bit.  No branches, so that loops over it
- * vectorise.
- */
+/* log2 of a positive normal number: x = 2^e m with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh s, s = (m - 1)
+ * / (m + 1).  |s| < 0.172, so s^22 is below the last bit.  No branches, so that loops over it vectorise. */
 static inline double csz_log2(double x) {
     const int64_t half_root = 0x3FE6A09E667F3BCD;
     int64_t bits;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * modes.h: the coding modes of a tile and the books of a frame, as two tables (docs/format.md, sections 5 and
- * 6).  Everything that differs from mode to mode or from book to book by a number is read from here, by both
- * backends and both directions.
- */
+/* modes.h: tables of a tile's coding modes and a frame's books (docs/format.md, sections 5 and 6).  Each
+ * number that differs between modes or books is read from here, by both backends and both directions. */
 #ifndef CSZ_CORE_MODES_H
 #define CSZ_CORE_MODES_H
 

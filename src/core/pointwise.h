@@ -45,9 +45,9 @@ CSZ_POINTWISE_STRUCT(f64, double, uint64_t)
 /* ---- what does not depend on a value ---- */
 
 /*
- * The bound of logarithms for a pointwise bound below 1: log2(1 + bound), by the series of 2 atanh(bound /
- * (2 + bound)), less what rounding may add.  A pyramid adds floats of logarithms, which takes more.  0 where
- * nothing is left: then values are stored exactly.
+ * The bound of logarithms for a pointwise bound below 1: log2(1 + bound), by the series of 2 atanh(bound / (2
+ * + bound)), less what rounding may add.  A pyramid adds floats of logarithms, which takes more.  0: nothing
+ * is left, and values are stored exactly.
  */
 CSZ_FN double csz_pointwise_resolve(double bound, int is_f64, int is_lorenzo) {
     const double z = bound / (2.0 + bound), square = z * z,
@@ -70,9 +70,9 @@ CSZ_FN int csz_pointwise_floor_exponent(double bound, double floor, int is_f64) 
 }
 
 /*
- * The exponent of a frame whose sample has normal values from 2^sampled up.  Logarithms are the shorter the
- * larger it is, and changes of sign the cheaper; but values below 2^exponent are exceptions, unless the floor
- * covers them.  A margin makes exceptions rare.
+ * The exponent of a frame whose sampled normal values begin at 2^sampled.  The larger it is, the shorter are
+ * logarithms and the cheaper changes of sign; but values below 2^exponent are exceptions unless the floor
+ * covers them.  A margin makes these rare.
  */
 CSZ_FN int csz_pointwise_exponent(int sampled, double bound, double floor, int is_f64) {
     const int of_floor = csz_pointwise_floor_exponent(bound, floor, is_f64), least = is_f64 ? -1022 : -126;
@@ -183,10 +183,8 @@ CSZ_FN int64_t csz_log_units_f64(double m) {
     return (int64_t)(csz_bits_f64(p * s * 0x1p40 + 0x1.8p52) - 0x4338000000000000ull);
 }
 
-/*
- * 2^(f + part / 32) within 2^-23 (f32) or 2^-43 (f64).  f32: f from -1/2 to 1/2, of part 0 alone; f64: from
- * -1/64 to 1/64, as a table is quicker than terms.
- */
+/* 2^(f + part / 32).  f32: within 2^-23, f from -1/2 to 1/2, part 0.  f64: within 2^-43, f from -1/64 to
+ * 1/64; a table is quicker than more terms. */
 enum { CSZ_POWER_PARTS_AT_F32 = 0, CSZ_POWER_PARTS_AT_F64 = 5 };
 CSZ_FN float csz_power_f32(float f, uint32_t part) {
     float p = 0x1.5bba14p-10f;
@@ -222,8 +220,8 @@ CSZ_FN double csz_power_f64(double f, uint64_t part) {
 
 /* ---- values ---- */
 
-/* A number from 0 up to an integer, to nearest but for the last bit of large ones, and an integer to a
- * number. Those of 64 bits are below 2^51, as there is no instruction for them on many machines. */
+/* A number from 0 up to an integer, rounded to nearest but for the last bit of large ones; and back.
+ * Integers of 64 bits are below 2^51, as many machines have no instruction for larger ones. */
 CSZ_FN uint32_t csz_whole_f32(float x) { return (uint32_t)(int32_t)(x + 0.5f); }
 CSZ_FN float csz_real_f32(uint32_t x) { return (float)(int32_t)x; }
 CSZ_FN uint64_t csz_whole_f64(double x) { return csz_bits_f64(x + 0x1.8p52) - 0x4338000000000000ull; }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.h: what both backends do with one pair of elements, and with the sums of many, when a restored
- * field is compared with its original.  Extremes and counts are the same on both; sums of doubles are added
- * in another order on the GPU and so agree to rounding alone.
+ * quality.h: how a restored field is compared with its original: what both backends do with a pair of
+ * elements and with sums of many.  Extremes and counts are the same on both; the GPU adds doubles in another
+ * order, so its sums agree to rounding.
  */
 #ifndef CSZ_CORE_QUALITY_H
 #define CSZ_CORE_QUALITY_H
@@ -72,8 +72,7 @@ CSZ_FN csz_extremes csz_extremes_none(void) {
     return e;
 }
 
-/* Parts visit a field out of the order of its index, so the first of equals is the one of the smaller index.
- */
+/* Parts do not visit a field in order of index, so of equal errors the one of the smaller index counts. */
 CSZ_FN void csz_keep_larger(double *most, uint64_t *at, double x, uint64_t x_at) {
     if (x < *most || (x == *most && x_at >= *at)) return;
     *most = x;
@@ -128,8 +127,8 @@ CSZ_FN void csz_extremes_join(csz_extremes *e, const csz_extremes *more) {
 
 /* ---- the second pass ---- */
 
-/* What the first pass says to the second.  Scales are powers of two: the squares of what they divide do not
- * overflow. */
+/* What the second pass needs of the first.  Scales are powers of two, by which values are divided so that
+ * squares do not overflow. */
 typedef struct csz_quality_scale {
     double mean_a, mean_b, mean_error;
     double inverse_scale, inverse_error; /* of values, of errors */
@@ -197,8 +196,8 @@ CSZ_FN void csz_moments_join(csz_moments *m, const csz_moments *more) {
     m->nwindows += more->nwindows;
 }
 
-/* Sums over a window of SSIM, of values from a's minimum up (moving both changes no structure), all elements
- * weighing the same. */
+/* Sums over a window of SSIM, all elements weighing the same.  Values count from a's minimum up; moving both
+ * changes no structure. */
 typedef struct csz_window {
     double a, b, aa, bb, ab, n;
 } csz_window;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quantum.h: from a bound to a quantizer, and from a value to a quantum.  A quantum is accepted only after
- * restoring the value exactly as the decoder will and comparing; whatever fails is an exception and is kept
- * bit for bit.  That is the whole proof of the bound (docs/format.md, section 7; docs/encoder.md).
+ * quantum.h: a bound to a quantizer, and a value to a quantum.  A quantum is accepted only after the value
+ * was restored exactly as the decoder will and compared; what fails is an exception and kept bit for bit.
+ * That alone proves the bound (docs/format.md, section 7; docs/encoder.md).
  */
 #ifndef CSZ_CORE_QUANTUM_H
 #define CSZ_CORE_QUANTUM_H
@@ -21,10 +21,8 @@
 #define CSZ_MINUS_ZERO_F32 0x80000000u
 #define CSZ_MINUS_ZERO_F64 0x8000000000000000ull
 
-/*
- * kept_zero: the bits of -0.0, which is an exception so that its sign comes back.  Where zeros are unsigned
- * it holds the bits of a NaN, which has no quantum anyway: so the option costs no instruction.
- */
+/* kept_zero: the bits of -0.0, an exception so that its sign comes back.  Where zeros are unsigned, the bits
+ * of a NaN, which has no quantum anyway, so that the option costs no instruction. */
 typedef struct csz_quantizer_f32 {
     float bound;   /* E: the largest float not above the user's bound */
     float step;    /* 2 E */
@@ -44,9 +42,9 @@ typedef struct csz_quantizer_f64 {
 } csz_quantizer_f64;
 
 /*
- * Limits: step and 1 / step must be normal numbers, so E lies in 2^-126 .. 2^125.  A bound below that is
- * zero, which makes every value but +0 an exception; one above is lowered, which keeps it.  Beside a fill
- * value of 0 or -0.0 zeros keep their signs: one of them is missing, and the other is not.
+ * Limits: step and 1 / step must be normal numbers, so E lies in 2^-126 .. 2^125.  A smaller bound becomes
+ * zero, which makes every value but +0 an exception; a larger one is lowered, which keeps it.  Beside a fill
+ * value of 0 or -0.0 zeros keep their signs, as one of them is missing and the other is not.
  */
 CSZ_FN csz_quantizer_f32 csz_quantizer_make_f32(double bound, int has_fill, uint64_t fill_bits,
                                                 int unsigned_zeros) {
@@ -79,11 +77,8 @@ CSZ_FN csz_quantizer_f64 csz_quantizer_make_f64(double bound, int has_fill, uint
     return q;
 }
 
-/*
- * magic + (v * inverse rounded once to an integer, ties to even).  Outside (2^23, 2^24), or NaN, it stands
- * for no quantum.  Without a fast fma the product is formed in double, where it is exact: both ways round
- * once.
- */
+/* magic + (v * inverse rounded once to an integer, ties to even).  Outside (2^23, 2^24), or NaN, it stands
+ * for no quantum.  Without a fast fma the product is formed in double, exactly: both ways round once. */
 CSZ_FN float csz_round_product_f32(float v, float inverse) {
 #if defined(__FP_FAST_FMAF) || defined(__CUDA_ARCH__)
     return fmaf(v, inverse, CSZ_MAGIC_F32);
@@ -106,10 +101,8 @@ CSZ_FN int csz_rounded_in_range_f64(double t) {
 CSZ_FN float csz_rounded_restore_f32(float t, float step) { return (t - CSZ_MAGIC_F32) * step; }
 CSZ_FN double csz_rounded_restore_f64(double t, double step) { return (t - CSZ_MAGIC_F64) * step; }
 
-/*
- * The first candidate of v's quantum, and what it restores; returns 1 if it is accepted where there is no
- * fill value.  Nearly always it is.  Without branches.
- */
+/* The first candidate of v's quantum and what it restores; 1 if it is accepted where there is no fill value,
+ * as nearly always.  Has no branches. */
 CSZ_FN int csz_candidate_f32(float v, const csz_quantizer_f32 *z, int32_t *q, float *restored) {
     const float t = csz_round_product_f32(v, z->inverse);
     *q = csz_rounded_quantum_f32(t);
@@ -126,10 +119,9 @@ CSZ_FN int csz_candidate_f64(double v, const csz_quantizer_f64 *z, int64_t *q, d
 }
 
 /*
- * Returns 1 and the quantum, or 0 if v is an exception. 1 / step is rounded, so far from 0 the product
- * may fall on the wrong side of a half; then the next quantum towards v is the second candidate. A
- * quantum that restores the fill value's bits is refused, because a value that is present must not be
- * restored as missing.
+ * Returns 1 and the quantum, or 0 if v is an exception.  1 / step is rounded, so far from 0 the product may
+ * fall on the wrong side of a half: then the next quantum towards v is a second candidate.  A quantum that
+ * restores the fill value's bits is refused, as a value that is present must not be restored as missing.
  */
 CSZ_FN int csz_quantum_f32(float v, const csz_quantizer_f32 *z, int32_t *q) {
     uint32_t bits = csz_bits_f32(v);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * words.h: little-endian words on hosts of either byte order, and the checksum over many of them.
- */
+/* words.h: little-endian words on hosts of either byte order, and the checksum over many. */
 #ifndef CSZ_CORE_WORDS_H
 #define CSZ_CORE_WORDS_H
 
@@ -24,10 +22,8 @@
 #define CSZ_LITTLE32(x) (x)
 #endif
 
-/*
- * Sum of H's terms over nwords words, the first of which is word number `first`.  x86-64 has an
- * instruction for the products of the even words of a vector; compilers make little of it before AVX2.
- */
+/* Sum of H's terms over nwords words, the first being number `first`.  x86-64 has an instruction for the
+ * products of a vector's even words, which compilers hardly use before AVX2. */
 static inline __attribute__((unused)) uint64_t csz_hash_words(const uint8_t *bytes, uint64_t nwords,
                                                               uint64_t first) {
     uint64_t sum = 0, i = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * isa.c: chooses among the instruction sets that cpu/tile is compiled for, and passes its functions on.
- * CSZ_HAVE_X86_64_V3 and _V4 say which sets above that of the whole library this build has. The choice is
- * one atomic pointer. Threads that find it unset at the same time all store the same one, so no lock is
- * needed.
+ * CSZ_HAVE_X86_64_V3 and _V4: the build has sets above that of the whole library.  The choice is one atomic
+ * pointer without a lock: threads that find it unset at once all store the same one.
  */
 #include "cpu/isa.h"
 

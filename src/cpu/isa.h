@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * isa.h: the instruction sets that the loops over tiles (cpu/tile) are compiled for, and which of them this
- * process uses. All give the same bytes. The lowest is what the whole library is compiled for.
- */
+/* isa.h: the instruction sets that the loops over tiles (cpu/tile) are compiled for, and which one this
+ * process uses.  All give the same bytes.  The lowest is that of the whole library. */
 #ifndef CSZ_CPU_ISA_H
 #define CSZ_CPU_ISA_H
 

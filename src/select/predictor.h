@@ -49,8 +49,8 @@ CSZ_FN int csz_choice_part(uint32_t sample) { return sample % 3 != 0; }
 /* Whether the first part may settle the choice alone. */
 CSZ_FN int csz_choice_settles(uint32_t nsamples) { return (nsamples + 2) / 3 >= CSZ_CHOICE_TILES_FEW; }
 
-/* Whether samples of a part count with the tiles of lattice 1 that they lie in, too: those of the first part
- * do, or all where they are few. */
+/* Whether samples of a part are also counted with the tiles of lattice 1 that they lie in: those of the first
+ * part are, or all where they are few. */
 CSZ_FN int csz_choice_has_coarser(int part, uint32_t nsamples) {
     return part == 0 || !csz_choice_settles(nsamples);
 }

@@ -53,10 +53,8 @@ static int add_words(repacking *p, hid_t object, const char *group, const char *
     return status;
 }
 
-/*
- * What an object, a dataset or a group, names as its coordinates, in the attributes of the CF and UGRID
- * conventions.  xarray names those of no variable in an attribute of the file.
- */
+/* What a dataset or a group names as its coordinates, in the attributes of CF and UGRID.  xarray names those
+ * of no variable in an attribute of the file. */
 int repack_add_mentions(repacking *p, hid_t object, const char *group) {
     static const struct {
         const char *attribute, *kept_as;
@@ -83,10 +81,8 @@ static int is_one_of(hid_t dataset, const char *attribute, const char *const *te
     return is_found;
 }
 
-/*
- * Whether a dataset says of itself, as CF asks coordinates to, that it is one: latitudes and longitudes over
- * two dims, say, which need no variable that names them.  Units of time are those since a date.
- */
+/* Whether a dataset says that it is a coordinate, as CF asks: latitudes and longitudes over two dims, say,
+ * need no variable that names them.  Units of time are those since a date. */
 static int is_coordinate(hid_t dataset) {
     static const char *const names[] = {"latitude",
                                         "longitude",

@@ -16,10 +16,7 @@ static hobj_ref_t translate(const repacking *p, hobj_ref_t old) {
     return made;
 }
 
-/*
- * Types of references that are known: an object's, lists of them, and those of dimension scales, with a
- * number.
- */
+/* Known types of references: an object's, lists of them, and those of dimension scales, with a number. */
 typedef enum reference_kind { NO_REFERENCE, REFERENCES, LISTS, BELONGINGS, OTHER_REFERENCES } reference_kind;
 
 static reference_kind kind_of(hid_t type) {
@@ -34,10 +31,7 @@ static reference_kind kind_of(hid_t type) {
     return class == H5T_COMPOUND && cli_h5.H5Tget_nmembers(type) == 2 ? BELONGINGS : OTHER_REFERENCES;
 }
 
-/*
- * Values of references in memory, n of them, of `size` bytes each where they are compound with the
- * reference first.
- */
+/* n references in memory, of `size` bytes each where they are compound with the reference first. */
 static void translate_all(const repacking *p, reference_kind kind, void *values, size_t n, size_t size) {
     for (size_t i = 0; i < n; i++) {
         if (kind == LISTS) {

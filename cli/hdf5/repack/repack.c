@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repack.c: walks a file twice.  The first walk lists all datasets and decides which are compressed:
- * floats that are neither coordinates nor bounds of them; relative bounds are resolved over each whole
- * dataset.  The second makes the new file, group by group in the file's own order.  Groups and committed
- * types are created, and so are the datasets that are compressed, with the same type, extents, chunks, fill
- * value and attributes; their values are written piece by piece, read again and compared.  Other datasets are
- * copied by HDF5, one at a time.  References, which HDF5 leaves empty in a copy, are set last, when
- * everything that they can lead to is there: with them dimension scales are attached again.
+ * repack.c: walks a file twice.  The first walk lists all datasets and decides which are compressed: floats
+ * that are neither coordinates nor bounds of them; relative bounds are resolved over each whole dataset.  The
+ * second makes the new file, group by group in order: groups, committed types, and the datasets that are
+ * compressed, with the same type, extents, chunks, fill value and attributes.  Their values are written piece
+ * by piece, read again and compared.  Other datasets are copied by HDF5, one at a time, which leaves
+ * references in them empty.  References are set last, when all that they lead to is there, and with them
+ * dimension scales are attached.
  */
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"

@@ -64,10 +64,8 @@ static inline int repack_grow(void **list, uint64_t n, uint64_t *capacity, size_
 const char *repack_path_of(const repacking *p, hobj_ref_t address);
 int repack_add_object(repacking *p, hobj_ref_t address, const char *path);
 
-/*
- * What to do with a link of a group: value is that of a soft or external link, NULL for a hard one, whose
- * object is open.
- */
+/* What to do with a link of a group.  value: of a soft or external link; NULL for a hard one, whose object is
+ * open. */
 typedef int (*repack_visitor)(repacking *p, hid_t group, const char *group_path, const char *name,
                               const char *value, size_t value_nbytes, hid_t object);
 int repack_walk_links(repacking *p, hid_t group, const char *group_path, repack_visitor visit);

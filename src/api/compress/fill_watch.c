@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fill_watch.c: finds fill values that nobody named.  A fill value recurs and lies far outside all other
- * values, so the outermost values of a sample are candidates, and with relative bounds and PSNR the ends of
- * the range.  Only if one of them would be a fill value are all elements counted.  The sample depends on the
- * number of elements alone, and the result neither on the order nor on the pieces of the values, so every
+ * values.  So the outermost values of a sample are candidates, and with relative bounds and PSNR the ends of
+ * the range.  All elements are counted only if a candidate would be a fill value.  The sample depends on the
+ * number of elements alone, and the result on neither the order nor the pieces of the values, so every
  * backend, thread count and memory limit gives the same answer.  A false alarm stops a user's script and a
  * miss may cost the field, so there are three rules.  Customary numbers for "missing" (-999, 1e20) must be
- * twice the largest magnitude and lie as far off as the data are wide.  Other numbers must exceed the data a
- * millionfold.  Or the bound flattens the data: it leaves one or two levels of them, or five where the number
- * is ten times as large; then it must recur in 1 of 1,000, and small numbers are data unless they alone are
- * negative.  The other values must be 16 distinct ones, which masks, classes and materials lack; beside
- * numbers from 1e10 on 3 are enough, or any that the bound would lose.  If nothing is suspected, outliers
- * that need not recur may still make the bound flatten most values.  That gets a note: most values lie within
- * twice the bound and hardly any near them.  Heavy tails and densities of many decades, which thin out step
- * by step, do not get it.
+ * twice the largest magnitude and as far off as the data are wide.  Other numbers must exceed the data a
+ * millionfold.  Or the bound leaves one or two levels of the data, or five where the number is ten times as
+ * large: then the number must recur in 1 of 1,000, and small numbers are data unless they alone are negative.
+ * The other values must be 16 distinct ones, which masks, classes and materials lack; beside numbers from
+ * 1e10 on, 3 are enough, or any that the bound would lose.  If nothing is suspected, outliers that need not
+ * recur may still make the bound flatten most values: within twice the bound, with hardly any near them.
+ * That gets a note.  Heavy tails and densities of many decades thin out step by step and do not get it.
  */
 #include "api/context.h"
 #include "core/bound.h"
@@ -109,8 +108,8 @@ static void add_batch(csz_fill_watch *w, const double *x, int n) {
     }
 }
 
-/* Values of n elements as doubles; missing ones become NaN and are counted.  Independent loads take half the
- * time. */
+/* Values of n elements as doubles; missing ones become NaN and are counted.  The loads are independent, which
+ * halves the time. */
 static int load_values(double *x, const void *values, const uint64_t *at, int n, csz_type type,
                        const uint64_t *fill) {
     int nmissing = 0;
@@ -270,8 +269,10 @@ static int are_clear(const suspects *s, csz_type type, uint64_t least, int nothe
     return 1;
 }
 
-/* As many of the outermost values as all lie far outside the others.  Each must recur `least` times;
- * `ncontinuum` other values must be there, or beside vast numbers FEW, or any that the bound loses. */
+/*
+ * The largest number of outermost values that all lie far outside the others.  Each must recur `least` times.
+ * There must be `ncontinuum` other values; beside vast numbers FEW are enough, or any that the bound loses.
+ */
 static suspects find_suspects(const csz_fill_watch *w, csz_type type, uint64_t least, int ncontinuum,
                               double bound) {
     suspects tried = {.n = 0}, found = {.n = 0};
@@ -372,8 +373,8 @@ void csz_fill_watch_result(csz_fill_suspect *suspect, const csz_fill_watch *w, c
 }
 
 /*
- * One number outside: the end of the range that lies further from the next value looked at.  It need not be
- * in the sample.  For a clear customary number a tenth of the others' width is enough, which leaves five
+ * One number outside: the end of the range that is further from the next sampled value, whether or not the
+ * sample has it.  For a clear customary number a tenth of the others' width is enough, which leaves five
  * levels.
  */
 static csz_fill_outlier find_single(const csz_fill_watch *w, const csz_value_range *range, csz_type type,

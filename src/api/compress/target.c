@@ -2,11 +2,10 @@
 /*
  * target.c: finds the absolute bound whose archive has a wanted size.  Sizes nearly always fall as bounds
  * grow, so the search interpolates between a bound that is too tight and one that reaches the target.  Sizes
- * may pass the target more than once, so wide gaps between tried bounds are probed.  Bounds are (4096 + m) *
- * 2^e with integers m and e, at most 0.025% apart: their numbers make the search one of integers, the same on
+ * may pass the target more than once, so it also probes wide gaps between tried bounds.  Bounds are (4096 +
+ * m) * 2^e with integers m and e, at most 0.025% apart, so the search works on integers and is the same on
  * every machine.  Bound 0 is the exact archive, the answer where it reaches the target.  For a large field
- * the analysis of a sample gives the first bound, so that one or two archives are enough where the sample is
- * right.
+ * the analysis of a sample gives the first bound: then one or two archives are mostly enough.
  */
 #include <stdlib.h>
 
@@ -60,8 +59,8 @@ static int64_t number_below(double x) {
 
 static int64_t clamp(int64_t i, int64_t low, int64_t high) { return i < low ? low : i > high ? high : i; }
 
-/* A size on a scale that falls about evenly with log2 of the bound.  Many bits a value fall by one for each
- * doubling, few bits by a factor: log2(2^bits - 1) does both. */
+/* A size on a scale that falls about evenly with log2 of the bound.  With each doubling many bits a value
+ * fall by one, few bits by a factor; log2(2^bits - 1) does both. */
 static double level(const csz_target *t, double nbytes) {
     const double nbits = 8 * nbytes / (double)t->nelements;
     return nbits > 30 ? nbits : csz_log2(csz_exp(nbits * 0.69314718055994530942) - 1 + 1e-300);
@@ -70,9 +69,9 @@ static double level(const csz_target *t, double nbytes) {
 static double aim(const csz_target *t) { return level(t, (double)t->nbytes_wanted / aimed_share); }
 
 /*
- * The first bound.  Of fourteen real fields at ratios from 3 to 500 the median bound lies 8.6 octaves below
- * the range at one bit a value, level 0; 1.3 octaves tighter for each level above, but at most one for each
- * bit, and 1.7 octaves looser for each level below.
+ * The first bound.  On fourteen real fields at ratios from 3 to 500 the median bound is 8.6 octaves below the
+ * range at level 0, one bit a value.  Each level above is 1.3 octaves tighter, but at most one for each bit;
+ * each below 1.7 octaves looser.
  */
 static int64_t first_number(const csz_target *t) {
     const double at = aim(t), nbits = 8 * (double)t->nbytes_wanted / (double)t->nelements,
@@ -105,9 +104,9 @@ static int64_t beyond(csz_target *t) {
 
 /*
  * The middle of the most promising gap between tried bounds, tighter than the answer where there is one.
- * Sizes may fall by 0.7 levels an octave from the gap's tighter end: the further below the target's level
- * that leads, the more promising is the gap.  The gap just below the answer is left to interpolation.  Below
- * the tightest bound sizes are taken to grow by half a level an octave.
+ * Sizes may fall by 0.7 levels an octave from a gap's tighter end: a gap is the more promising, the further
+ * that leads below the target.  The gap just below the answer is left to interpolation.  Below the tightest
+ * bound, sizes grow by half a level an octave.
  */
 static int64_t probe(const csz_target *t) {
     const double wanted = level(t, (double)t->nbytes_wanted);
@@ -147,9 +146,9 @@ static int64_t find_next(csz_target *t) {
 }
 
 /*
- * Whether the exact archive comes before bound i, or the search's end: where bounds are tight, where a looser
- * bound hardly saves anything, or where nothing comes near the target.  On fourteen real fields this finds
- * all exact archives that reach the target; ratios up to 8 alone miss a sixth of them, and to make one for
+ * Whether the exact archive comes before bound i, or before the search's end: where bounds are tight, where a
+ * looser bound hardly saves anything, or where nothing comes near the target.  On fourteen real fields this
+ * finds all exact archives that reach the target.  Ratios up to 8 alone miss a sixth of them, and one for
  * every target takes 0.5 archives more (bench/results/2026-11-19-targets.md).
  */
 static int is_exact_next(const csz_target *t, int64_t i) {
@@ -173,8 +172,8 @@ static int has_steps(const csz_target *t) {
 
 /*
  * Bound i, or the search's end.  Where nothing came near the target, or sizes have steps, the tightest bound
- * comes last: a field of few numbers, such as a mask, has a small archive there, as numbers without quanta
- * are alike.
+ * comes last: a field of few numbers, such as a mask, has a small archive there, because equal exceptions
+ * code well.
  */
 static void propose_or_end(csz_target *t, int64_t i) {
     if (i == nothing && (!t->is_close || has_steps(t)) && !t->is_last && t->is_reached && t->bound > 0 &&
@@ -307,9 +306,8 @@ void csz_target_tell(csz_target *t, uint64_t nbytes) {
         propose(t);
 }
 
-/*
- * The size that a sample predicts; for an exact archive the least likely size, so that in doubt it is made.
- */
+/* The size that a sample predicts.  For an exact archive it is the least likely size, so that in doubt the
+ * archive is made. */
 static csz_status predict(uint64_t *nbytes, csz_context *context, const void *data, const csz_field *field,
                           const csz_options *options, double bound) {
     csz_analysis *a = malloc(sizeof *a);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * decompress.c: an archive, or a box of it, to values.  A whole field is the box that holds everything;
- * frames that the box does not touch are skipped, tiles that it does not touch are not decoded.
- */
+/* decompress.c: an archive, or a box of it, to values.  A whole field is the box of everything.  Frames and
+ * tiles that a box does not touch are not decoded. */
 #include "api/context.h"
 #include "api/pack.h"
 #include "cuda/host/backend.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.c: how far one field is from another, in double and in one pass.  Errors are scaled by a power of
- * two before they are squared, so that no square over- or underflows, and sums are compensated.  Data in
- * device memory is compared by csz_quality_measure.
+ * compare.c: how far one field is from another, in double, in one pass.  Errors are scaled by a power of two
+ * before they are squared, so that no square over- or underflows, and sums are compensated.  Data in device
+ * memory is compared by csz_quality_measure.
  */
 #include "api/options.h"
 
@@ -64,9 +64,7 @@ static double upper_half(double x) {
     return scaled - (scaled - x);
 }
 
-/*
- * a * b - product, exact for the rounded product (Dekker).  fma would call libm where the processor has none.
- */
+/* a * b - product, exactly, for the rounded product (Dekker): fma calls libm where the processor has none. */
 static double product_error(double product, double a, double b) {
     const double a_high = upper_half(a), a_low = a - a_high, b_high = upper_half(b), b_low = b - b_high;
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
@@ -74,8 +72,8 @@ static double product_error(double product, double a, double b) {
 
 /*
  * 1 if |a - b| > bound * |a| in real numbers, for finite numbers and a bound below 1.  Near the ends of the
- * range both are scaled, so that nothing under- or overflows.  If difference and product are close, their
- * difference is exact, and the two rounding errors decide.
+ * range both are scaled, so that nothing under- or overflows.  Where both sides are close, their difference
+ * is exact, and the two rounding errors decide.
  */
 static int exceeds(double a, double b, double bound) {
     if (fabs(a) < 0x1p-400 && fabs(b) < 0x1p-400) {

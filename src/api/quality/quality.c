@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.c: what lossy coding did to a field, in two passes.  The first finds extremes and sums; the second
- * adds up squares, covariances, lagged products, histograms and the windows of SSIM.  Threads claim blocks
- * whose shape depends on the dims alone, and blocks are added in their order, so the result does not depend
- * on the number of threads.  Values are scaled by powers of two, so that no square overflows.  Fields on the
- * GPU are compared by its kernels.
+ * quality.c: what lossy coding did to a field, in two passes: extremes and sums; then squares, covariances,
+ * lagged products, histograms and the windows of SSIM.  Threads claim blocks whose shape depends on the dims
+ * alone, and blocks are added in order, so the result does not depend on the number of threads.  Values are
+ * scaled by powers of two, so that no square overflows.  Fields on the GPU are compared by its kernels.
  */
 #include "api/context.h"
 

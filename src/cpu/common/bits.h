@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bits.h: bit streams of the CPU backend.  While a tile is coded its stream is kept as bytes, most
- * significant first, so that a write is one unaligned store and a read one unaligned load; the archive's
- * order (the same bits in little-endian words) is made by swapping bytes on the way in and out.
+ * bits.h: bit streams of the CPU backend.  While a tile is coded its stream is bytes, most significant bit
+ * first: a write is one unaligned store and a read one unaligned load.  Swapping bytes on the way in and out
+ * gives the archive's order, the same bits in little-endian words.
  */
 #ifndef CSZ_CPU_BITS_H
 #define CSZ_CPU_BITS_H
@@ -25,8 +25,8 @@ typedef struct csz_bit_writer {
     uint32_t seen; /* sums of up to four entries that were put, or-ed: tells whether one was CSZ_NO_CODE */
 } csz_bit_writer;
 
-/* Entry of a symbol that its book gives no code.  Real ones are below 2^21, so that four of any kind add up
- * to less than 2^31. */
+/* The entry of a symbol without a code.  Real ones are below 2^21, and four of any kind add up to less than
+ * 2^31. */
 #define CSZ_NO_CODE 0x10000000u
 
 CSZ_FN void csz_bits_put(csz_bit_writer *w, uint64_t value, uint32_t nbits) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.h: from the bits of a record's lanes to deltas.  Bits are untrusted: loops run over counts known
- * beforehand, in a buffer longer than any lane can reach, and a lane that does not use up its bits exactly is
+ * lanes.h: the bits of a record's lanes to deltas.  Bits are untrusted: loops run over counts known
+ * beforehand, in a buffer longer than any lane can reach, and a lane that does not use its bits exactly is
  * refused.
  */
 #ifndef CSZ_CPU_TILE_LANES_H

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * symbols.h: from a tile's deltas to the symbols of a mode, for counting and for coding; and what both ask of
- * lanes and runs.
- */
+/* symbols.h: a tile's deltas to the symbols of a mode, for counting and for coding, and what both need to
+ * know of lanes and runs. */
 #ifndef CSZ_CPU_SYMBOLS_H
 #define CSZ_CPU_SYMBOLS_H
 
@@ -15,13 +13,13 @@ static inline int csz_tile_mode(const csz_tile_work *w, const csz_tile_plan *pla
 }
 
 /*
- * Makes symbol[] of a mode of class 0, in code order: 16 a unit for P, 8 for Q, 4 for M, 32 for S. For P,
- * Q and M also the tile's escapes: their deltas and symbols in order, and their number in each pair of
- * units. Returns at once if they are already there.
+ * Makes symbol[] of a mode of class 0, in code order: 16 a unit for P, 8 for Q, 4 for M, 32 for S.  For P, Q
+ * and M also the tile's escapes: deltas and symbols in order, and their number in each pair of units.  Does
+ * nothing if they are there.
  */
 void csz_tile_symbols_make(csz_tile_work *w, int mode);
 
-/* csz_narrow_symbol with a mask for the choice: a conditional conversion to float would keep loops from being
+/* csz_narrow_symbol with a mask for the choice: loops with a conditional conversion to float are not
  * vectorised. */
 static inline uint32_t csz_narrow_symbol_masked(int32_t d) {
     uint32_t u = ((uint32_t)d << 1) ^ (uint32_t)(d >> 31), is_direct = 0u - (uint32_t)(u < CSZ_DIRECT_N);

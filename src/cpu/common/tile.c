@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * tile.c: what is made ready before the loops over a tile (cpu/tile) run: weights of its checksum, the part
- * of it in the field, and the tables of codes.
- */
+/* tile.c: prepares the loops over a tile (cpu/tile): the weights of its checksum, its part in the field, the
+ * tables of codes. */
 #include "cpu/common/tile.h"
 
 #include "cpu/common/bits.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tile.h: one tile on its way through the CPU backend.  quantize turns values into deltas in code order,
- * encode turns those into a record; decode and restore are the mirror images.  Everything a tile needs fits
- * the L2 cache of one core; a worker thread owns one csz_tile_work and reuses it for every tile.
+ * encode turns those into a record; decode and restore do the reverse.  A tile's memory fits a core's L2
+ * cache; each worker thread owns one csz_tile_work and reuses it for every tile.
  */
 #ifndef CSZ_CPU_TILE_H
 #define CSZ_CPU_TILE_H
@@ -23,8 +23,8 @@ enum {
     /* a malformed lane of 32 codes of 12 bits and 128 escapes of 11, or of 13 raw bits each, may run 232
        bytes past its end before it is refused */
     CSZ_BITS_SLACK_NBYTES = 256,
-    /* before it is compared with raw, a record may hold such lanes, four masks and 4096 exceptions of 2.5
-       words */
+    /* before it is compared with raw, a record may have such lanes, four masks and 4096 exceptions of 2.5
+     * words */
     CSZ_RECORD_MAX_WORDS = 11008 + 4 * (10 + 128) + 10240 + 80,
     /* masks and exceptions alone */
     CSZ_TAIL_MAX_WORDS = 4 * (10 + 128) + 10240,
@@ -130,8 +130,8 @@ typedef struct csz_tile_work {
     } value; /* in order of e */
     union {
         struct {
-            /* class 0: quanta, then differences along x, y, z, in order of e; 256 bytes more apart than a
-             * multiple of 4,096, at which a load waits for a store to another array */
+            /* class 0: quanta, then differences along x, y, z, in order of e.  256 bytes more than a multiple
+             * of 4,096 apart: at a multiple a load waits for a store to another array */
             int16_t narrow[4][CSZ_TILE_N + 128];
             int64_t wide[2][CSZ_TILE_N]; /* other classes */
             int64_t code64[CSZ_TILE_N];  /* other classes: deltas in code order */
@@ -177,8 +177,9 @@ typedef struct csz_tile_work {
     uint32_t value_hash;
 } csz_tile_work;
 
-/* Where a tile's values go in the field: its first one, and how far it is to the next plane and row, in
- * values. */
+/*
+ * Where a tile's values go in the field: the first, and the distances to the next plane and row, in values.
+ */
 typedef struct csz_rows {
     void *first;
     uint64_t plane, row;
@@ -247,10 +248,8 @@ uint32_t csz_tile_encode(csz_tile_work *w, const csz_tile_plan *plan, const csz_
 int csz_tile_decode(csz_tile_work *w, const csz_tile_plan *plan, const csz_decode_tables *tables,
                     const csz_tile_box *box, const uint8_t *record, uint32_t nwords);
 
-/*
- * deltas and specials -> value[]; value_hash over those in the field.  Returns 1 if the values are in rows
- * instead, where that is not NULL and the tile is an exact one.
- */
+/* deltas and specials -> value[]; value_hash over those in the field.  Returns 1 if the values are in rows
+ * instead, where that is not NULL and the tile is an exact one. */
 int csz_tile_restore(csz_tile_work *w, const csz_tile_plan *plan, const csz_tile_box *box,
                      const csz_rows *rows);
 

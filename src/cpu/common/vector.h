@@ -78,7 +78,7 @@ static inline csz_bytes16 csz_bytes16_pairs(csz_bytes16 a, csz_bytes16 b) {
 }
 
 /* Eight comparisons, lanes of all ones or zeros, to a mask of 64 bits.  x86-64 has an instruction for it,
- * which no compiler finds; elsewhere each byte keeps one bit, its own, and eight bytes are added up. */
+ * which no compiler finds.  Elsewhere each byte keeps its own bit, and eight bytes are added up. */
 static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
 #if defined(__SSE2__)
     uint64_t mask = 0;
@@ -100,10 +100,8 @@ static inline uint64_t csz_lanes8_mask(const csz_lanes8 v[8]) {
 #endif
 }
 
-/*
- * Lanes that a mask marks, to the front and back: orders of bytes for each mask of eight lanes.  Loops over
- * single marks end where no processor foresees it.
- */
+/* Orders of bytes that bring the lanes a mask marks to the front and back, for each mask of eight lanes.
+ * Loops over single marks end where no processor foresees it. */
 typedef struct csz_lane_orders {
     uint8_t front[256][16]; /* of the lanes that are marked */
     uint8_t back[256][16];  /* and where each of these goes; lanes without a mark become 0 */
@@ -142,8 +140,8 @@ static inline int16_t *csz_codes_gather(int16_t *out, const int16_t *code, uint6
     return out;
 }
 
-/* And back, in place of what the codes there are, which is `wanted` where the mask marks them and nowhere
- * else; returns the end of `from`.  Reads up to 8 more. */
+/* And back: replaces the codes that the mask marks, which are those that are `wanted` and no others.  Returns
+ * the end of `from`.  Reads up to 8 more. */
 static inline const int16_t *csz_codes_scatter(int16_t *code, const int16_t *from, uint64_t mask,
                                                uint16_t wanted, const csz_lane_orders *orders) {
 #if defined(__SSSE3__)

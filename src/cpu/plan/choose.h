@@ -31,8 +31,8 @@ void csz_patch_make_coarsest(csz_patch *patch, const csz_patch_source *source, c
 
 /*
  * The tuning of a pyramid, or -1: Lorenzo; and what Lorenzo takes, for a look back.  Workers and levels of
- * the scratch are ready for nthreads.  costs, which may be NULL: bits/512 that each sampled tile takes as one
- * of lattice 0, csz_choice_count of them at most.
+ * the scratch are ready for nthreads.  costs: NULL, or bits/512 that each sampled tile takes as one of
+ * lattice 0, csz_choice_count of them at most.
  */
 csz_status csz_frame_choose(csz_cpu_scratch *s, int *tuning, csz_rival *rival, uint64_t *costs,
                             const void *data, const csz_tile_plan *plan, const csz_frame_box *box,

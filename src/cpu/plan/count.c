@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * count.c: histograms of the symbols of sampled tiles (docs/encoder.md).  Each is kept in four parts that
- * take turns: equal neighbours, which are the rule here, would otherwise wait for each other's store.
- */
+/* count.c: histograms of the symbols of sampled tiles (docs/encoder.md).  Each has four parts that take
+ * turns: equal neighbours are the rule here and would wait for each other's store. */
 #include "cpu/common/symbols.h"
 
 void csz_tally_add_book(csz_histograms *sum, const csz_tally *t, int book) {

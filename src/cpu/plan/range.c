@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * range.c: the smallest and largest finite value, for relative bounds. Vector minima and maxima skip NaN
- * and the fill value at the speed of memory. If an extreme of a block is infinite, the block is read
- * again without infinities.
+ * range.c: the smallest and largest finite value, for relative bounds.  Vector minima and maxima skip NaN and
+ * the fill value at the speed of memory.  A block with an infinite extreme is read again without infinities.
  */
 #include "cpu/plan/field.h"
 
@@ -82,10 +81,9 @@ static inline doubles most_f64(doubles x, doubles so_far) { return pick_f64(x > 
 #endif
 
 /*
- * Extremes of a block. fill: NULL, or the bits to skip, in every lane; values with these bits are made
- * NaN. The block is read as four streams: a single running extreme would wait for itself, and memory
- * serves four streams faster than one. The rest is padded with NaN. Returns 0 where an extreme is
- * infinite.
+ * Extremes of a block.  fill: NULL, or the bits to skip, in every lane; values with these bits are made NaN.
+ * The block is read as four streams, as a single running extreme would wait for itself and memory serves four
+ * faster than one.  The rest is padded with NaN.  Returns 0 where an extreme is infinite.
  */
 #define CSZ_BLOCK_EXTREMES(NAME, SCALAR, VECTOR, INTS, LANES, LEAST, MOST)                                 \
     static inline void NAME##_step(VECTOR *least, VECTOR *most, const SCALAR *v, uint64_t stride,          \
@@ -124,9 +122,9 @@ CSZ_BLOCK_EXTREMES(block_f32, float, floats, ints32, 4, least_f32, most_f32)
 CSZ_BLOCK_EXTREMES(block_f64, double, doubles, ints64, 2, least_f64, most_f64)
 
 /*
- * ARM's min and max propagate every NaN, so they need no addition, which is a third of the time. Blocks
- * are tried with these until one has a NaN. Values with the fill's bits are replaced by the block's first
- * other value.
+ * ARM's min and max propagate every NaN, so they need no addition and take two thirds of the time: blocks are
+ * tried with them until one has a NaN.  Values with the fill's bits are replaced by the block's first other
+ * value.
  */
 #if defined(__aarch64__)
 #define CSZ_QUICK_EXTREMES(NAME, SURE, SCALAR, BITS, VECTOR, INTS, LANES, LEAST, MOST)                 \

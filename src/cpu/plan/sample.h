@@ -6,9 +6,9 @@
 #include "cpu/common/tile.h"
 
 /*
- * A box of a lattice out of the field: values `step` apart along each dim, from `at` on.  bound: of the
- * lattice, whose values are rounded as csz_choice_value says, and those that are missing continue the one
- * before them; 0: as they are, -0.0 without its sign.
+ * A box of a lattice of the field: values `step` apart along each dim, from `at` on.  bound: of the lattice,
+ * whose values are rounded as csz_choice_value says; a missing one continues the one before it.  0: values as
+ * they are, -0.0 without its sign.
  */
 void csz_sample_copy(void *out, const csz_tile_plan *plan, const void *at, uint64_t step,
                      const uint64_t *extent, double bound);

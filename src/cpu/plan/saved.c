@@ -46,8 +46,8 @@ int csz_tile_recall(csz_tile_work *w, csz_saved_tile *saved) {
     return 1;
 }
 
-/* Bytes that each part of the saved symbols takes; those of escapes are filled up to 16, as the loops over
- * them go on so far. */
+/* Bytes of each part of the saved symbols.  Those of escapes are rounded up to 16, as the loops over them go
+ * on so far. */
 typedef struct symbols_layout {
     uint32_t deltas, escapes, symbols;
 } symbols_layout;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * saved.h: what the first pass over a frame, which counts sampled tiles, saves of them for the second
- * pass, which codes all tiles. So a frame that is small enough to be counted whole is quantized once, and
- * its symbols are found once; tiles of coarser lattices, which are restored before, always are.
+ * saved.h: what the first pass over a frame, which counts sampled tiles, saves for the second, which codes
+ * all tiles.  So a frame small enough to be counted whole is quantized once, and its symbols are found once.
+ * Tiles of coarser lattices are restored before the second pass, and quantized once in any case.
  */
 #ifndef CSZ_CPU_SAVED_H
 #define CSZ_CPU_SAVED_H

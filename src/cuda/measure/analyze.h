@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * analyze.h: what the analysis needs of a field in device memory: its range, and copies of the tiles and
- * spans that it samples.  analyze.c allocates, waits and copies; analyze.cu launches.
- */
+/* analyze.h: what the analysis needs of a field in device memory: its range, and the sampled tiles and spans.
+ * analyze.c allocates, waits and copies; analyze.cu launches. */
 #ifndef CSZ_CUDA_ANALYZE_H
 #define CSZ_CUDA_ANALYZE_H
 

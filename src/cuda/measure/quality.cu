@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.cu: the kernels behind csz_quality_measure.  The first pass reads both fields in order of index.
- * The second walks over boxes of windows: a warp loads 32 neighbours along x and the ten elements behind
- * them, so that one reading gives squares, lagged products, counts and the windows of SSIM.  Each block takes
- * boxes in a fixed order and leaves one part; only counts, which are integers, are added across blocks by
- * atomics.
+ * quality.cu: the kernels of csz_quality_measure.  The first pass reads both fields in order of index.  The
+ * second goes over boxes of windows: a warp loads 32 neighbours along x and the ten elements behind them,
+ * which serve squares, lagged products, counts and the windows of SSIM.  Each block takes boxes in a fixed
+ * order and leaves one part; only counts, which are integers, are added across blocks by atomics.
  */
 #include "cuda/measure/quality.h"
 #include "cuda/common/launch.cuh"

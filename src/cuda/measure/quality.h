@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * quality.h: two fields in device memory compared by the GPU, in two passes.  quality.c allocates, waits and
- * brings the parts back; quality.cu launches.  The number of parts depends on the fields' shape alone, and
- * parts are added up in their order, so every card gives the same result.
+ * quality.h: compares two fields in device memory, in two passes.  quality.c allocates, waits and fetches the
+ * parts; quality.cu launches.  The number of parts depends on the shape alone, and parts are added in order,
+ * so every card gives the same result.
  */
 #ifndef CSZ_CUDA_QUALITY_H
 #define CSZ_CUDA_QUALITY_H
@@ -16,10 +16,8 @@
 extern "C" {
 #endif
 
-/*
- * Parts of a pass; 0 for a field without elements.  A part's sums are of at most 2^20 elements, so that those
- * of the largest doubles do not overflow.
- */
+/* Parts of a pass; 0 for a field without elements.  A part's sums have at most 2^20 terms, so that those of
+ * the largest doubles do not overflow. */
 static inline uint64_t csz_cuda_quality_parts(const csz_quality_fields *fields) {
     const uint64_t most = 1024, worth = 4096; /* elements that a part is worth */
     const uint64_t n = fields->geometry.nelements, useful = (n + worth - 1) / worth;
@@ -27,8 +25,7 @@ static inline uint64_t csz_cuda_quality_parts(const csz_quality_fields *fields) 
     return parts > least ? parts : least;
 }
 
-/* The passes, each over both fields; parts and counts are on the host, of csz_cuda_quality_parts elements and
- * of one. */
+/* The passes, each over both fields.  On the host: parts, csz_cuda_quality_parts of them, and counts, one. */
 csz_status csz_cuda_quality_first(csz_extremes *parts, const csz_quality_fields *fields, double bound);
 csz_status csz_cuda_quality_second(csz_moments *parts, csz_quality_counts *counts,
                                    const csz_quality_fields *fields, const csz_quality_scale *scale);

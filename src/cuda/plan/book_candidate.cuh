@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * book_candidate.cuh: both forms of a book from its counts, by a block of one thread a symbol: the built-in
- * book that suits them best, and one of its own, made whole: lengths, codes and the bits that store it.
- */
+/* book_candidate.cuh: both forms of a book from its counts, by a block of one thread a symbol: the built-in
+ * book that suits them best, and its own, with lengths, codes and the bits that store it. */
 #ifndef CSZ_CUDA_BOOK_CANDIDATE_CUH
 #define CSZ_CUDA_BOOK_CANDIDATE_CUH
 
@@ -55,10 +53,8 @@ struct book_shared {
     book_made made;
 };
 
-/*
- * The same pointer, opaque: the compiler would compute the address again in every turn of a loop, which
- * waits for it.
- */
+/* The same pointer, opaque: else the compiler computes the address again in every turn of a loop, which waits
+ * for it. */
 template <typename T> CSZ_DEVICE T *shared_kept(T *p) {
 #if defined(__CUDA_ARCH__)
     uint32_t address = (uint32_t)__cvta_generic_to_shared(p);
@@ -162,9 +158,9 @@ CSZ_DEVICE void builtin_choose(book_shared &b) {
 }
 
 /*
- * Ranks symbols by weight, then by number: for each symbol, how many of this warp's 32 come before it. A
- * lane takes eight symbols, so that each weight that it reads serves eight comparisons. Weights are
- * integers, so saturate(a - b) is a > b, and there are twice as many FP adders.
+ * Ranks symbols by weight, then by number: for each symbol, how many of this warp's 32 come before it.  A
+ * lane takes eight symbols, so that a weight that it reads serves eight comparisons.  Weights are integers,
+ * so saturate(a - b) is a > b, and there are twice as many FP adders.
  */
 CSZ_DEVICE void symbols_rank(book_shared &b) {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -192,10 +188,8 @@ CSZ_DEVICE void symbols_rank(book_shared &b) {
         b.rank[warp][32 * i + lane] = (uint32_t)(i == warp ? in_warp : rank[i]);
 }
 
-/*
- * The block's candidate from the counts, one a thread; what an explicit book needs goes to b.made.  stride:
- * how many symbols each counted one stands for.
- */
+/* The block's candidate from the counts, one a thread; b.made receives what an explicit book needs.  stride:
+ * symbols for each counted one. */
 CSZ_DEVICE book_candidate candidate_make(book_shared &b, int book, uint32_t count, uint32_t stride,
                                          const builtin_part &part) {
     const uint32_t t = threadIdx.x, lane = t & 31, warp = t >> 5, before = (1u << lane) - 1;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * books.cu: from histograms to the books of each frame, as csz_books_choose does on the host: one block for
- * each book of a frame (book_candidate.cuh).  The block that ends last in its frame settles which lengths are
- * stored, and writes the encoder's tables and the archive's section of books.
- *
- * All of it is latency: every instruction runs once a block or a few times, so loops are kept rolled and the
- * code short, and what does not depend on the histograms is loaded before they are waited for.
+ * books.cu: histograms to the books of each frame, as csz_books_choose does on the host: one block for each
+ * book of a frame (book_candidate.cuh).  The last block to end in a frame chooses which lengths are stored,
+ * and writes the encoder's tables and the archive's section of books.  All of it is latency: every
+ * instruction runs once a block or a few times.  So loops are kept rolled, the code is short, and what does
+ * not depend on the histograms is loaded before they are waited for.
  */
 #include "cuda/plan/book_candidate.cuh"
 
 enum { FEW_BLOCKS = 4 * CSZ_NBOOKS }; /* that leave most of an H200's 132 multiprocessors to the encoder */
 
-/* What the blocks of a frame leave for the last one: in the frame's tables, which it writes after it has read
- * this. */
+/* What the blocks of a frame leave for the last one.  It is in the frame's tables, which that one writes
+ * after it has read this. */
 struct books_left {
     book_candidate candidate[CSZ_NBOOKS];
     book_made made[CSZ_NBOOKS];
@@ -132,9 +131,9 @@ static __global__ void __launch_bounds__(BOOK_THREADS, 3)
 }
 
 /*
- * Shared memory of a block, chosen for the encoder's blocks, which start meanwhile. Few blocks of books:
- * each takes a whole SM, because beside encoder blocks, which load and round their first tiles, it took
- * half as long again. Many: each takes as much as a block of the encoder, so that one fits when it ends.
+ * Shared memory of a block, chosen for the encoder's blocks, which start meanwhile and load their first
+ * tiles.  With few blocks of books each takes a whole SM: beside encoder blocks it took half as long again.
+ * With many, each takes as much as a block of the encoder, so that one fits when it ends.
  */
 static size_t books_shared_nbytes(const csz_work &work, uint32_t nblocks, csz_type type) {
     const size_t nbytes = max(sizeof(books_shared), csz_cuda_encode_shared_nbytes(type));

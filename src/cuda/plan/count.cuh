@@ -80,8 +80,8 @@ CSZ_DEVICE void bins_flush(uint32_t *bins, uint32_t *to, uint32_t n) {
     }
 }
 
-/* Of the books in use, one by one, whose words begin at a line's start: additions of a warp that reached over
- * two lines took ten times as long.  Behind a barrier. */
+/* Adds the counts of the books in use, one by one, behind a barrier.  Their words begin at a line's start:
+ * additions of a warp that reached over two lines took ten times as long. */
 CSZ_DEVICE void frame_flush(uint32_t *bins, uint32_t books, csz_histograms *to) {
 #pragma unroll
     for (int book = 0; book < CSZ_NBOOKS; book++) {

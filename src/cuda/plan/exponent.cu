@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exponent.cu: with a pointwise bound, the exponent of each frame, by a sample of its values, and the
- * quantizers that follow from it (core/pointwise.h): the frame's, and those of its lattices.  A block a
+ * exponent.cu: with a pointwise bound, the exponent of each frame from a sample of its values, and the
+ * quantizers that follow (core/pointwise.h): the frame's own and those of its lattices.  A block takes a
  * frame.
  */
 #include "cuda/plan/work.cuh"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histogram.cu: symbols of the sampled tiles of all frames, in one launch.  Each block takes chunks of a few
- * samples of a frame through the same prediction as the encoder, counts in its own bins in shared memory, and
- * adds those to the frame's when a chunk ends.
- *
- * A block has a tile or a few, so it mostly waits for its instructions: the deltas stay in shared memory, and
- * short loops read them there.  A block's first tiles are placed and prefetched while csz_cuda_prepare runs.
+ * histogram.cu: counts symbols of the sampled tiles of all frames, in one launch.  A block takes chunks of a
+ * few samples of a frame through the encoder's prediction, counts in its own bins in shared memory, and adds
+ * those to the frame's after each chunk.  It has a tile or a few, so it mostly waits for instructions: deltas
+ * stay in shared memory, and short loops read them there.  Its first tiles are placed and prefetched while
+ * csz_cuda_prepare runs.
  */
 #include "cuda/plan/count.cuh"
 #include "cuda/plan/work.cuh"
@@ -185,8 +184,7 @@ static void histogram_launch_as(const csz_work &work, const void *d_data, const 
         if (ntiles != job.frame_ntiles) job.frame_ntiles = 0;
         nsamples += work.nfields * csz_sample_count(ntiles);
     }
-    /* one chunk, or two, for each block that is there at once, and more only where chunks would be too large
-     */
+    /* one chunk or two for each block that runs at once; more only where chunks would be too large */
     job.chunk_ntiles = min((nsamples - 1) / (2 * resident) + 1, (uint32_t)CHUNK);
     job.field_nchunks = 0;
     for (uint64_t f = 0; f < plan->geometry.nframes; f++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * range.cu: what precedes the tiles: the smallest and largest of the field's finite values that are not
- * missing, from them the bound and the quantizer, the archive's header, and a clean workspace.  The range is
- * found in one pass by partial results, one a block, so that nothing needs to be set before it.
+ * range.cu: what precedes the tiles: the extremes of the field's finite values that are not missing, the
+ * bound and quantizer that follow, the archive's header, and a clean workspace.  Each block leaves a partial
+ * range, so nothing needs to be set before the one pass.
  */
 #include "core/bound.h"
 #include "cuda/plan/work.cuh"

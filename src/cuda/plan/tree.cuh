@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * tree.cuh: from sorted weights to how many codes have each length, as csz_lengths_from_sorted does on the
- * host, by one warp.  Only the counts are wanted: a symbol's length follows from its rank, so no node
- * remembers its parent.
- */
+/* tree.cuh: sorted weights to the number of codes of each length, as csz_lengths_from_sorted does on the
+ * host, by one warp.  A symbol's length follows from its rank, so no node remembers its parent. */
 #ifndef CSZ_CUDA_TREE_CUH
 #define CSZ_CUDA_TREE_CUH
 
@@ -27,10 +24,7 @@ struct tree_state {
     uint32_t leaf, node, made;
 };
 
-/*
- * One step (o = 16, 8, ..., 1) of a bitonic merge of 32 numbers, one a lane; of two such sequences at
- * once.
- */
+/* One step (o = 16, 8, ..., 1) of a bitonic merge of 32 numbers, one a lane, in two sequences at once. */
 CSZ_DEVICE void merge_step(uint32_t &x, uint32_t &y, uint32_t o) {
     const uint32_t other_x = __shfl_xor_sync(CSZ_ALL, x, (int)o),
                    other_y = __shfl_xor_sync(CSZ_ALL, y, (int)o);
@@ -43,11 +37,8 @@ CSZ_DEVICE uint32_t two_lightest(uint32_t a0, uint32_t a1, uint32_t c0, uint32_t
     return min(a0, c0) + min(max(a0, c0), min(a1, c1));
 }
 
-/*
- * Pairs the leaves and inner nodes without parent in order of weight. A lane takes neighbouring pairs and
- * finds its first node by a binary search along the diagonal of the merge. Nothing that it writes is read
- * here.
- */
+/* Pairs the leaves and inner nodes without parent in order of weight.  A lane takes neighbouring pairs, whose
+ * first node a binary search finds along the diagonal of the merge.  It reads nothing that it writes. */
 CSZ_DEVICE void pairs_search(tree_shared &b, const tree_state &at, uint32_t nleaves, uint32_t nnodes) {
     const uint32_t *a = b.sorted + at.leaf, *c = b.inner + at.node;
     const uint32_t npairs = (nleaves + nnodes) / 2, each = (npairs + 31) / 32;
@@ -72,11 +63,10 @@ CSZ_DEVICE void pairs_search(tree_shared &b, const tree_state &at, uint32_t nlea
 }
 
 /*
- * A round. Let s be the sum of the two lightest nodes without parent. Sums never decrease, so every
- * existing inner node weighs at most s, and every later one at least s. So all nodes of weight up to s
- * are paired in order, leaves before inner nodes of the same weight, before any new node is. If their
- * number is odd, the last one waits. More than 32 nodes of a kind are found by searches. Returns the
- * number of pairs.
+ * A round.  Let s be the sum of the two lightest nodes without parent.  Sums never decrease, so each existing
+ * inner node weighs at most s and each later one at least s.  So all nodes of weight up to s are paired in
+ * order, leaves before inner nodes of the same weight, before any new node; of an odd number the last one
+ * waits.  More than 32 nodes of a kind are found by searches.  Returns the number of pairs.
  */
 CSZ_DEVICE uint32_t tree_large_round(tree_shared &b, tree_state &at) {
     const uint32_t lane = threadIdx.x & 31, *a = b.sorted + at.leaf, *c = b.inner + at.node,
@@ -99,10 +89,9 @@ CSZ_DEVICE uint32_t tree_large_round(tree_shared &b, tree_state &at) {
 }
 
 /*
- * Rounds of up to 32 nodes of each kind, while a round has many pairs. Nodes are merged in registers
- * before their number is known, and stay there for the next round, which waits for this one. An item is 2
- * * weight, + 1 for an inner node; inner nodes are in lanes 31 and down. Returns whether there were more
- * than 32 of a kind.
+ * Rounds of up to 32 nodes of each kind, while a round has many pairs.  Nodes are merged in registers before
+ * their number is known, and stay there for the next round.  An item is 2 * weight, + 1 for an inner node;
+ * inner nodes are in lanes 31 and down.  Returns whether there were more than 32 of a kind.
  */
 CSZ_DEVICE bool tree_rounds(tree_shared &b, tree_state &at) {
     const uint32_t lane = threadIdx.x & 31, back = 31 - lane;
@@ -113,8 +102,9 @@ CSZ_DEVICE bool tree_rounds(tree_shared &b, tree_state &at) {
     __syncwarp(); /* all have read what is written now */
 #pragma unroll 1
     while (!many && npairs >= TREE_FEW) {
-        /* shuffles and votes are executed as they stand here: what the order of the nodes waits for comes
-         * first */
+        /*
+         * shuffles and votes run in the order written here: what the order of the nodes waits for comes first
+         */
         const uint32_t leaf_item = 2 * mine, nnodes = made - node;
         uint32_t low = min(leaf_item, node_item), high = max(leaf_item, node_item);
         merge_step(low, high, 16);
@@ -164,8 +154,8 @@ CSZ_DEVICE bool tree_rounds(tree_shared &b, tree_state &at) {
     return many;
 }
 
-/* Nodes one by one, until all are made or a round would take many.  A step waits for four words and the
- * arithmetic of signs: predicates would take longer. */
+/* Makes nodes one by one, until all are made or a round would make many.  A step waits for four words and for
+ * the arithmetic of signs; predicates would take longer. */
 CSZ_DEVICE void tree_steps(tree_shared &b, tree_state &at, uint32_t n) {
     if ((threadIdx.x & 31) == 0) {
         uint32_t leaf = at.leaf, node = at.node, made = at.made, sum = 0;
@@ -204,9 +194,9 @@ CSZ_DEVICE void tree_build(tree_shared &b, uint32_t n) {
 }
 
 /*
- * How many leaves have each length, cut off at the limit, lane l holding that of length l.  Nodes get parents
- * in the order they are made, so those of a depth are neighbours: from `first` on, and the next depth's from
- * where the first one's children begin.
+ * How many leaves have each length, cut off at the limit; lane l holds that of length l.  Nodes get parents
+ * in the order they are made, so those of a depth are neighbours: from `first` to where the children of
+ * `first`, the next depth, begin.
  */
 CSZ_DEVICE uint32_t tree_lengths(const tree_shared &b, uint32_t n, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31;
@@ -227,13 +217,13 @@ CSZ_DEVICE uint32_t tree_lengths(const tree_shared &b, uint32_t n, uint32_t limi
 /*
  * Step 3 of the construction (docs/format.md, section 5): the counts of lengths, lane l holding that of
  * length l, become those of a complete code within the limit.  Where no length between l and the limit has
- * symbols, a symbol of length l goes down to the limit step by step before the next one does: as many as go
+ * symbols, a symbol of length l goes down to the limit step by step before the next one does; as many as go
  * all the way are moved at once.
  */
 CSZ_DEVICE uint32_t counts_complete(uint32_t count, uint32_t limit) {
     const uint32_t lane = threadIdx.x & 31, full = 1u << limit;
     const bool is_length = lane >= 1 && lane <= limit;
-    /* what a symbol of this length frees at the limit, by which numbers below 2^21 are divided exactly if a
+    /* what a symbol of this length frees at the limit.  Numbers below 2^21 are divided by it exactly if a
      * half is added first */
     const uint32_t gain = is_length && lane < limit ? (1u << (limit - lane)) - 1 : 1;
     const float inverse = 1.0f / (float)gain;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * work.cuh: the scratch that the kernels of one compression share, and the launchers of each, which
- * csz_cuda_compress calls in the order range, prepare, histogram, books, encode.
- */
+/* work.cuh: the scratch that the kernels of one compression share, and each one's launcher, in the order of
+ * calls: range, prepare, histogram, books, encode. */
 #ifndef CSZ_CUDA_WORK_CUH
 #define CSZ_CUDA_WORK_CUH
 
@@ -43,10 +41,8 @@ struct csz_choice_sums {
         coarser[CSZ_CHOICE_ACROSS];
 };
 
-/*
- * Look-back over a group of 64 tiles: how many have published their sizes, and the sum; and, once the last of
- * them is placed, the words of the frame's payload up to its end.
- */
+/* Look-back over a group of 64 tiles: how many have published their sizes, and the sum; once the last of them
+ * is placed, the words of the frame's payload up to its end. */
 struct csz_group_state {
     unsigned long long published, end;
 };
@@ -135,10 +131,8 @@ CSZ_DEVICE bool csz_skips(const csz_work &work, uint32_t field) {
     return work.skips && __ldcg(work.skips + field);
 }
 
-/*
- * Quantizers of a frame with a pointwise bound: the frame's own, or, where it may be a pyramid, those of all
- * lattices, then those with the tuning `even`.  The first is always that of the whole bound.
- */
+/* Quantizers of a frame with a pointwise bound: the frame's own; of one that may be a pyramid those of all
+ * lattices, then those with the tuning `even`.  The first is always that of the whole bound. */
 CSZ_FN uint32_t csz_pointwise_sets(const csz_packed_work *w) {
     return w->is_used ? 2 * (uint32_t)w->nlevels : 1;
 }
@@ -146,8 +140,8 @@ CSZ_FN uint32_t csz_pointwise_sets(const csz_packed_work *w) {
 /* Groups of a frame start at first / 64 + frame: never where another frame's are. */
 CSZ_FN uint64_t csz_group_at(uint64_t first, uint32_t frame) { return first / CSZ_INDEX_GROUP + frame; }
 
-/* csz_frame_box_at in 32 bits, which hold a launch's tiles: divisions of 64 take a hundred instructions each.
- */
+/* csz_frame_box_at in 32 bits, which suffice for a launch's tiles: a division of 64 bits takes a hundred
+ * instructions. */
 CSZ_DEVICE csz_frame_box csz_frame_box_small(const csz_geometry *g, uint32_t frame) {
     csz_frame_box b;
     b.ntiles = 1;
@@ -173,8 +167,7 @@ uint32_t csz_range_blocks(const csz_cuda_plan *plan);
 /* Lays the workspace out from `base` (which may be null, to learn the size); returns its size. */
 size_t csz_cuda_work_lay_out(csz_work *work, void *base, const csz_cuda_plan *plan);
 
-/* Where the fields of a launch lie, into work.place.  A single field's place is written by csz_cuda_prepare.
- */
+/* Writes the places of a launch's fields to work.place.  csz_cuda_prepare writes that of a single field. */
 void csz_cuda_place(csz_work work, const csz_cuda_compress_item *items, csz_type type, cudaStream_t stream);
 
 /* Partial ranges, one a block; returns their number for each field. */
@@ -196,10 +189,8 @@ void csz_cuda_encode_pointwise(csz_work work, const void *d_data, const csz_cuda
 void csz_cuda_encode_exact(csz_work work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                            cudaStream_t stream);
 
-/*
- * Words of the longest record that a coarsest tile can have: runs of deltas as wide as the type's quanta make
- * them, and masks and exceptions of all its values.
- */
+/* Words of the longest record of a coarsest tile: runs of deltas as wide as the type's quanta make them, and
+ * masks and exceptions of all its values. */
 CSZ_FN uint32_t csz_slot_nwords(csz_type type) {
     return type == CSZ_F32 ? 4096 / 32 * (12 + 29 + 11) + 64 + 4 * 138 + 4096 / 2 * 3
                            : 4096 / 32 * (12 + 63 + 11) + 64 + 4 * 138 + 4096 / 2 * 5;
@@ -213,8 +204,8 @@ csz_status csz_cuda_packed_compress_pointwise(csz_work work, const void *d_data,
                                               const csz_cuda_builtins *d_builtins, const csz_cuda_plan *plan,
                                               int nsms, cudaStream_t stream);
 
-/* Their steps; false where a launch fails.  Costs of sampled tiles, from which the frames' predictors follow
- * (choose_predictor.cu, choose_pointwise.cu), and what follows from those. */
+/* Their steps; false: a launch failed.  choose: costs of sampled tiles, and the frames' predictors that
+ * follow (choose_predictor.cu, choose_pointwise.cu).  settle: what follows from those. */
 bool csz_cuda_packed_choose(const csz_work &work, const void *d_data, const csz_cuda_plan *plan, int nsms,
                             cudaStream_t stream);
 bool csz_cuda_packed_choose_pointwise(const csz_work &work, const void *d_data, const csz_cuda_plan *plan,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * archive.cuh: an archive as a block of the tables kernel sees it: header, footer, and the place of
- * a frame's parts, checked before they are used (format/header.h).
- */
+/* archive.cuh: an archive as a block of the tables kernel sees it: header, footer, and the place of a frame's
+ * parts, each checked before use (format/header.h). */
 #ifndef CSZ_CUDA_TABLES_ARCHIVE_CUH
 #define CSZ_CUDA_TABLES_ARCHIVE_CUH
 
@@ -47,9 +45,9 @@ CSZ_DEVICE csz_status header_field_check(const decode_call *call, const uint32_t
 }
 
 /*
- * Every thread returns the same. lead receives the archive's first words, loaded together with the footer's
- * entry of `frame`, *entry: each wait for memory is a fortieth of a map's time. checks: the header, which
- * one block checks for all that share a frame; the others rely on sizes alone.
+ * Every thread returns the same.  lead receives the archive's first words, loaded together with `frame`'s
+ * entry in the footer, *entry, as each wait for memory takes a fortieth of a map's time.  checks: the header,
+ * which one of the blocks that share a frame checks for all; the others need its sizes alone.
  */
 static __device__ archive_view archive_open(const decode_call *call, uint32_t field, uint64_t frame,
                                             uint32_t checks, unsigned long long *shared, uint32_t *lead,
@@ -134,10 +132,8 @@ static __device__ uint32_t frame_find(frame_parts *f, const archive_view *v, con
     f->head = lead;
     uint64_t before = v->header_words;
     if (frame->number) {
-        /*
-         * In words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped and
-         * refused below.
-         */
+        /* In words, so that sums of damaged sizes stay below 2^64; a size beyond the archive is clamped here
+         * and refused later. */
         unsigned long long others = 0;
 #pragma unroll 1
         for (uint64_t i = threadIdx.x; i < frame->number; i += THREADS) {
@@ -174,9 +170,9 @@ CSZ_DEVICE csz_frame_box frame_box_of(const job_frame *frame) {
 }
 
 /*
- * The frame's place by the footer, whose entry says nbytes, and its header; of a pyramid the place of its
- * index, too, which stands behind the payload.  Every thread returns the same.
- * lead: as archive_open left it; a frame that is not the first replaces it by its own first words.
+ * The frame's place, by its size in the footer's entries, and its header; of a pyramid also the place of its
+ * index, which is behind the payload.  Every thread returns the same.  lead: from archive_open; a frame that
+ * is not the first replaces it by its own first words.
  */
 static __device__ frame_parts frame_locate(const decode_call *call, const archive_view *v,
                                            const job_frame *frame, uint64_t nbytes,

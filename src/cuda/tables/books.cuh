@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * books.cuh: a frame's section of books into decode tables, by a block of the tables kernel.
- *
- * Explicit lengths are a chain of tokens of 1, 2, 3, 4 or 8 bits.  A thread takes one byte of it.  For each
- * of the 8 bits at which the chain may enter the byte, it finds the bit of the next byte at which the chain
- * leaves and the number of tokens in between.  A scan composes these maps, so that every byte learns its
- * true entry and the number of its first token.  Read serially, the chain would take longer than decoding a
- * small field.
+ * books.cuh: a frame's section of books to decode tables, by a block of the tables kernel.  Explicit lengths
+ * are a chain of tokens of 1, 2, 3, 4 or 8 bits, of which each thread takes a byte.  For each of the 8 bits
+ * at which the chain may enter the byte, it finds the bit of the next byte at which the chain leaves, and the
+ * number of tokens between.  A scan composes these maps, so every byte learns its true entry and its first
+ * token's number.  Reading it serially would take longer than decoding a small field.
  */
 #ifndef CSZ_CUDA_TABLES_BOOKS_CUH
 #define CSZ_CUDA_TABLES_BOOKS_CUH
@@ -45,10 +43,8 @@ struct token_map {
     entry_map exit, count;
 };
 
-/*
- * A block fills a part of the tables and makes the codes of its books: BOOK_WARPS warps a book, one symbol
- * a thread.
- */
+/* A block makes the codes of its books, BOOK_WARPS warps a book and one symbol a thread, and fills its part
+ * of the tables. */
 enum { BOOKS_OF_PART = 2, BOOK_WARPS = CSZ_SYMBOLS_MAX / 32 };
 constexpr int PART_N = TABLE_N / TABLE_PARTS_BOOKS;
 
@@ -143,10 +139,8 @@ CSZ_DEVICE token_map map_of_byte(uint32_t window) {
     return m;
 }
 
-/*
- * Moves entry and number over the bytes of warps first to end. 32 bytes have 1 to 256 tokens; a count of
- * 256 is stored as 0.
- */
+/* Moves entry and number over the bytes of warps first to end.  32 bytes have 1 to 256 tokens; a count of 256
+ * is stored as 0. */
 CSZ_DEVICE void maps_walk(const token_map *map, uint32_t first, uint32_t end, uint32_t *entry,
                           uint32_t *number) {
 #pragma unroll 4
@@ -200,10 +194,7 @@ static __device__ uint32_t tokens_read(books_shared *s, const uint32_t *stream, 
             s->token[number] = (uint8_t)(n == 8 ? TOKEN_ABSOLUTE | (window << (at + 4)) >> 28 : n - 1);
             at += n;
             if (number + 1 == ntokens) {
-                /*
-                 * the rest of its word, which is this thread's or the next, must be zeros, and no word may
-                 * follow
-                 */
+                /* the rest of its word, this thread's or the next, must be zeros, and no word may follow */
                 const uint32_t end = 8 * i + at, last = (end - 1) / 32 == at_word ? word : next;
                 good = (end + 31) / 32 == nwords && (end % 32 == 0 || last << (end % 32) == 0);
             }
@@ -346,10 +337,8 @@ static __device__ void tables_fill(const books_shared *s, uint32_t part, uint16_
         const uint32_t alike = (((entry - origin) & 255) << 8 | length) * 0x10001u;
         uint32_t packed[4] = {alike, alike, alike, alike};
         if (index + 8 > end) {
-            /*
-             * eight entries of several symbols, whose codes have the longest three lengths; no entry waits
-             * for another
-             */
+            /* eight entries of several symbols, of codes of the longest three lengths; no entry waits for
+             * another */
             const uint32_t *ends = s->limit[book] + limit - 2, *offset = s->offset[book] + limit - 2,
                            *code = s->first[book] + limit - 2;
             const uint32_t second = ends[0], third = ends[1],
@@ -389,10 +378,7 @@ static __device__ void books_survey(books_shared *s, const decode_call *call, co
     }
 }
 
-/*
- * Turns the section of books, nbytes in shared memory, into part `part` of the tables; 0 where it is
- * malformed.
- */
+/* Turns the section of books, nbytes in shared memory, into part `part` of the tables; 0: it is malformed. */
 static __device__ uint32_t books_read(books_shared *s, const decode_call *call, const uint32_t *section,
                                       uint32_t nbytes, uint32_t part, uint16_t *tables) {
     const uint32_t i = threadIdx.x, nwords = (nbytes - CSZ_BOOKS_FIXED_NBYTES) / 4;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decompress.h: the decoder's interface.  An archive in device memory goes in, a field (or a box of it) in
- * device memory comes out, all on one stream: nothing here allocates, synchronises or copies to the host.
- * The caller has read and checked the archive's header; footer, frames, books, index, records and checksums
- * are checked on the device, and what fails is OR-ed into a status word that the caller reads when it
- * likes.  No archive, however damaged, makes a kernel leave the buffers it was given.
+ * decompress.h: the decoder's interface: an archive in device memory to a field, or a box of one, in device
+ * memory, on one stream.  Nothing here allocates, synchronises or copies to the host.  The caller has checked
+ * the archive's header.  Everything else is checked on the device; faults are OR-ed into a status word that
+ * the caller reads when it likes.  However damaged an archive is, kernels stay within the buffers they were
+ * given.
  */
 #ifndef CSZ_CUDA_DECOMPRESS_H
 #define CSZ_CUDA_DECOMPRESS_H
@@ -17,10 +17,8 @@
 extern "C" {
 #endif
 
-/*
- * Bits of the status word; 0 is success.  The top byte is a csz_status if the header was refused or the
- * kernel was not loaded as it expects; otherwise any bit means CSZ_ERROR_CORRUPT.
- */
+/* Bits of the status word; 0 is success.  The top byte is a csz_status: the header was refused, or the kernel
+ * was not loaded as it expects.  Any other bit means CSZ_ERROR_CORRUPT. */
 enum csz_cuda_fault {
     CSZ_CUDA_FAULT_FOOTER = 1,    /* sizes that do not add up, or the footer's checksum */
     CSZ_CUDA_FAULT_FRAME = 2,     /* a frame's header or padding */
@@ -51,10 +49,8 @@ typedef struct csz_cuda_decompress_plan {
     int level; /* is_packed: the lattice that is wanted, of which begin and end are indices */
 } csz_cuda_decompress_plan;
 
-/*
- * The code lengths of the 16 built-in books of each of the 10 alphabets.  The caller fills them once on the
- * host and keeps a copy in device memory for as long as it decodes.
- */
+/* The code lengths of the 16 built-in books of each of the 10 alphabets.  The caller fills them once on the
+ * host and keeps a copy in device memory while it decodes. */
 #define CSZ_CUDA_BUILTIN_NBYTES ((size_t)10 * 16 * 256)
 void csz_cuda_builtin_fill(uint8_t *lengths);
 
@@ -62,18 +58,15 @@ void csz_cuda_builtin_fill(uint8_t *lengths);
 size_t csz_cuda_decompress_workspace(const csz_cuda_decompress_plan *plan);
 
 /*
- * Decodes the plan's box into d_out (dense, row-major, aligned to the type). d_archive is aligned to 8;
- * frames packed with zstd are not accepted here. *d_status receives the faults.  The frames' checksums are
- * always checked, the restored values' only of frames that the box holds whole.  Returns CSZ_ERROR_BACKEND
- * where a launch fails.
+ * Decodes the plan's box into d_out (dense, row-major, aligned to the type).  d_archive is aligned to 8, and
+ * its frames are not packed with zstd.  *d_status receives the faults.  The frames' checksums are always
+ * checked, that of restored values where the box holds all of a frame.  CSZ_ERROR_BACKEND: a launch failed.
  */
 csz_status csz_cuda_decompress(void *d_out, uint32_t *d_status, void *d_workspace, const void *d_archive,
                                const uint8_t *d_builtin, const csz_cuda_decompress_plan *plan, void *stream);
 
-/*
- * One field of a launch.  archive_nbytes: the size of the archive, or the capacity if the size is known on
- * the device alone (d_size).
- */
+/* One field of a launch.  archive_nbytes: the archive's size, or the capacity if only the device knows the
+ * size (d_size). */
 typedef struct csz_cuda_decompress_item {
     const void *d_archive;
     uint64_t archive_nbytes;

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * index.cuh: a frame's index into the word at which each record begins, and into the order in which
- * tiles are decoded.
- */
+/* index.cuh: a frame's index to the word at which each record begins, and to the order in which tiles are
+ * decoded. */
 #ifndef CSZ_CUDA_TABLES_INDEX_CUH
 #define CSZ_CUDA_TABLES_INDEX_CUH
 
 #include "cuda/tables/archive.cuh"
 #include "cuda/tables/plan.cuh"
 
-/*
- * Where the records of 8192 tiles begin, and where the last ends.  A thread finds those of TILES; all go to
- * memory in order.
- */
+/* Where the records of 8192 tiles begin, and where the last ends.  A thread finds those of TILES; all go to
+ * memory in order. */
 enum { TILES = 8192 / THREADS };
 struct records_shared {
     alignas(16) uint32_t begin[TILES * THREADS + 4];
@@ -80,9 +76,8 @@ CSZ_DEVICE uint32_t job_box_holds(const job_box *box, const job_frame *frame, ui
            tile - row * frame->tiles[2] - box->first[2] < box->tiles[2];
 }
 
-/*
- * For each thread, of TILES neighbouring tiles: those in the box and the light ones before and among them.
- */
+/* For each thread and its TILES neighbouring tiles: those in the box, and the light ones before and among
+ * them. */
 struct claims_shared {
     records_shared records;
     uint32_t rank[THREADS];
@@ -90,11 +85,11 @@ struct claims_shared {
 };
 
 /*
- * Puts tiles into the order in which groups claim them: the frame's own, except that one round of light
- * tiles, records no longer than the mean, at most a quarter of all, comes last, so that the tiles at work
- * when groups run out of them end soon.  No more than that, since stores in order are faster.  Nothing is
- * checked here: the block that reads the index does that. 8192 tiles at a time: a thread looks at TILES
- * neighbours, then claims go out in order, so that stores fill lines.
+ * Puts tiles into the order in which groups claim them: the frame's, but one round of light tiles, at most a
+ * quarter of all, comes last, so that the tiles at work when groups run out end soon.  Light ones have
+ * records no longer than the mean.  More of them would cost more, since stores in order are faster.  The
+ * block that reads the index checks it.  8192 tiles at a time: a thread looks at TILES neighbours, then
+ * claims go out in order, so that stores fill lines.
  */
 static __device__ void claims_make(const decode_call *call, const archive_view *v, const frame_parts *f,
                                    const job_frame *frame, const job_box *box, const job_blocks *blocks,

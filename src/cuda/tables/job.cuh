@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * job.cuh: what the decoder's kernels share.  A job is a frame that the wanted box touches.  The tables
- * kernel checks the frame and fills in the job; the decode kernels claim the job's tiles by its counter and
- * add up its checksums.
+ * kernel checks the frame and fills in the job; the decode kernels claim its tiles by its counter and add up
+ * its checksums.
  */
 #ifndef CSZ_CUDA_DECODE_JOB_CUH
 #define CSZ_CUDA_DECODE_JOB_CUH
@@ -31,9 +31,9 @@
 
 /*
  * Decode tables of a frame, 2-byte entries: symbol << 8 | length.  Books of deltas have symbol - 48 mod 256,
- * which is the delta itself where the symbol is a direct one.  The length is in the low five bits, so that
- * an entry can be used as a shift count.  The seven books of the narrow modes come first: a block keeps
- * these, 44 KiB, in shared memory.
+ * the delta itself where the symbol is a direct one.  The length is in the low five bits, so that an entry
+ * can be a shift count.  The seven books of the narrow modes come first: a block keeps these, 44 KiB, in
+ * shared memory.
  */
 enum {
     TABLE_S = 0,
@@ -67,10 +67,9 @@ CSZ_FN uint32_t table_of_book(int book) {
 
 /*
  * Shared memory of a block of the decode kernel, in chunks of 16 bytes: its frame's tables; a stage for the
- * record of each group (a warp with a tile); and from the end backwards each group's codes, firsts and
- * tasks. stage_choose decides for each frame how many groups there are and how long their stages are.  Where
- * there is room, the tables of runs lie between the other tables and the stages, from when a group first
- * needs them.
+ * record of each group (a warp with a tile); and from the end backwards each group's codes, firsts and tasks.
+ * stage_choose decides for each frame how many groups there are and how long stages are.  Where there is
+ * room, the tables of runs go between the other tables and the stages once a group needs them.
  */
 enum {
     GROUP_THREADS = 32,
@@ -83,10 +82,8 @@ enum {
     RUNS_CHUNKS = (TABLE_N - TABLE_RV) / 8
 };
 
-/*
- * Words of the longest record that fits a stage: its first chunk may begin with up to three words before
- * the record.
- */
+/* Words of the longest record that fits a stage, whose first chunk may begin with up to three words before
+ * the record. */
 CSZ_FN uint32_t stage_words_of(uint32_t nchunks) { return 4 * nchunks - 4; }
 CSZ_FN uint32_t stage_chunks_of(uint32_t nwords) { return (nwords + 7) / 4; }
 
@@ -208,15 +205,11 @@ typedef struct decode_call {
     uint32_t has_tables; /* a block has tables in its shared memory */
 } decode_call;
 
-/*
- * What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, csz_copy_start);
- * launch.cuh says why.
- */
+/* What one kernel of a call writes and a later one reads goes past the L1 (__ldcg, csz_copy_start);
+ * launch.cuh tells why. */
 
-/*
- * In place of a verdict that is not known yet; and beside the faults, where the frame is left to the kernels
- * of the other predictor.
- */
+/* Instead of a verdict that is not known yet; and beside faults, where the frame is left to the other
+ * predictor's kernels. */
 enum : uint32_t { VERDICT_NONE = 0xFFFFFFFFu, VERDICT_OTHER = 1u << 16 };
 
 /* The verdict of the tables kernel on a job; 0: its tiles can be decoded. */
@@ -305,8 +298,7 @@ CSZ_DEVICE uint32_t block_of_tile(const decode_call *call, uint64_t tile) {
 }
 
 /*
- * Blocks are spread over the jobs by tiles: block b begins with the job of tile b * nbox / decode_blocks of
- * all.
+ * Spreads blocks over the jobs by tiles: block b begins with the job of tile b * nbox / decode_blocks of all.
  */
 CSZ_DEVICE job_blocks job_blocks_in(const decode_call *call, uint32_t field, const job_frame *frame,
                                     const job_box *own) {
@@ -386,8 +378,8 @@ extern "C" int csz_cuda_packed_launch(decode_call *call, int nsms, size_t shared
 extern "C" int csz_cuda_packed_pointwise_launch(decode_call *call, int nsms, size_t shared_nbytes,
                                                 void *stream);
 
-/* All launches for exact archives, of decompress_exact.cu, and for pointwise bounds, of
- * decompress_pointwise.cu.
+/*
+ * All launches for exact archives (decompress_exact.cu) and for pointwise bounds (decompress_pointwise.cu).
  */
 extern "C" int csz_cuda_exact_launch(const decode_call *call, int nsms, int chained, void *stream);
 extern "C" int csz_cuda_pointwise_launch(const decode_call *call, int nsms, int chained, void *stream);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_tables.cu: what the tables kernel does, for pyramids: their index stands behind the payload, with
- * sizes of as many bits as a group of tiles needs (docs/format.md, section 4).  Frames that Lorenzo predicts
- * are here only where a coarser lattice is wanted.
+ * packed_tables.cu: the tables kernel for pyramids, whose index is behind the payload and has sizes of as
+ * many bits as a group of tiles needs (docs/format.md, section 4).  It takes frames that Lorenzo predicts
+ * only where a coarser lattice is wanted.
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/tables/index.cuh"
@@ -35,10 +35,8 @@ struct groups_shared {
     uint32_t at[THREADS]; /* where the sizes of each group begin, in words */
 };
 
-/*
- * Offsets of all records from their sizes; 0 where the index or the padding behind it is wrong.  A warp reads
- * a group, two sizes a thread.  The index says where each group begins; each must end where the next begins.
- */
+/* Offsets of all records from their sizes; 0: the index or the padding behind it is wrong.  A warp reads a
+ * group, two sizes a thread.  The index says where each group begins; each must end where the next begins. */
 static __device__ uint32_t packed_index_read(const archive_view *v, const frame_parts *f, uint32_t *offsets,
                                              groups_shared *s, uint32_t *scan, unsigned long long *sums) {
     const uint32_t *frame = v->words + f->first_word, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;

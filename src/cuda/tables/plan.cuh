@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.cuh: what the tables kernel chooses for the blocks that decode a job, by the sizes of its
- * records and the alignment of rows: how many groups a block has, how long their stages are, whether groups
- * work in teams, and how many tiles are dealt to each block.
+ * plan.cuh: what the tables kernel chooses for the blocks that decode a job, by its records' sizes and its
+ * rows' alignment: the number of groups of a block, the length of their stages, whether groups work in teams,
+ * and the number of tiles dealt to each block.
  */
 #ifndef CSZ_CUDA_TABLES_PLAN_CUH
 #define CSZ_CUDA_TABLES_PLAN_CUH
@@ -12,8 +12,8 @@
 /*
  * How a block of the decode kernel divides its shared memory.  Stages must hold most records: others are
  * decoded from memory at a third of the speed.  More groups hide more latency, though 12 do two thirds of
- * what 20 do.  For one record of eight, the most groups are counted whose stages still hold it; records of a
- * word or two, and those so long that they are raw or wide, do not count.
+ * what 20 do.  One record of eight is counted, by the most groups whose stages still hold it.  Records of a
+ * word or two do not count, nor do those so long that they are raw or wide.
  */
 enum { COUNTED_MIN = 5 };
 struct stage_counts {
@@ -22,10 +22,10 @@ struct stage_counts {
 
 /*
  * Tables that give way to stages.  The encoder writes the book of a mode that no record has as built-in 7.
- * Where the last tables have such books, stages begin in their place.  A record that has such a mode after
- * all is decoded with tables in memory, which is slow.  So tables give way only where groups have several
- * tiles each (call->tables_give_way), in frames so large that books in use are hardly ever built in, and
- * not for f64, whose stores bind.
+ * Stages begin in place of the last tables if these have such books.  A record that has such a mode after all
+ * is decoded with tables in memory, slowly.  So tables give way only where groups have several tiles each
+ * (call->tables_give_way), in frames so large that books in use are hardly ever built in, and not for f64,
+ * which its stores limit.
  */
 enum { BOOK_UNUSED = 7, GIVEN_TILES_MIN = 1024 };
 
@@ -54,10 +54,7 @@ CSZ_DEVICE uint32_t modes_kept(uint32_t given) {
     return modes;
 }
 
-/*
- * Whole warps call it; lanes with the same count are added at one_round, the first one's and most others
- * being alike.
- */
+/* Whole warps call it.  Lanes with the same count as the first, which is that of most, are added at once. */
 static __device__ void stage_count(stage_counts *counts, const decode_call *call, uint32_t chunks,
                                    uint32_t nwords) {
     const uint32_t most = CSZ_TILE_N * (call->is_f64 ? 2 : 1) / 2,
@@ -76,9 +73,9 @@ static __device__ void stage_count(stage_counts *counts, const decode_call *call
 /*
  * A job's first tiles are dealt to the blocks that begin with it, every nblocks-th claim to each; a block's
  * groups share them by a counter in shared memory.  The rest go to whoever comes first, by a counter in
- * memory, so that blocks end together.  A single round of tiles is dealt whole; otherwise three quarters of
- * the tiles, and at most two rounds, so that frames whose tiles take longer leave enough for other blocks
- * to help with.
+ * memory, so that blocks end together.  A single round of tiles is dealt whole.  Otherwise three quarters of
+ * the tiles are, at most two rounds, which leaves other blocks enough to help with where a frame's tiles take
+ * longer.
  */
 CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
     if (blocks.n == 0) return 0;
@@ -88,10 +85,10 @@ CSZ_DEVICE uint32_t tiles_dealt(job_blocks blocks, uint32_t ngroups) {
 }
 
 /*
- * Where rows do not begin at sectors of 32 bytes, neighbouring tiles write parts of the same sectors.  The
- * L2 joins parts that come from one multiprocessor within microseconds; otherwise it fetches the sector
- * from memory, and such stores take twice as long.  So teams of a block's groups take neighbouring tiles and
- * store them together.  Their tiles keep the frame's order.
+ * Where rows do not begin at sectors of 32 bytes, neighbouring tiles write parts of the same sectors.  The L2
+ * joins parts that come from one multiprocessor within microseconds; otherwise it fetches the sector from
+ * memory, and the store takes twice as long.  So teams of a block's groups take neighbouring tiles and store
+ * them together.  Their tiles keep the frame's order.
  */
 CSZ_DEVICE uint32_t has_teams(const decode_call *call, const job_blocks *blocks) {
     return call->shares_sectors && blocks->nbox > blocks->n * call->max_ngroups;
@@ -134,10 +131,8 @@ static __device__ __noinline__ uint32_t teams_choose(const job_box *box, const j
     return (uint32_t)from;
 }
 
-/*
- * Turns of teams that are dealt: about three quarters of a block's mean, over all jobs, which is `tiles`
- * tiles.  The rest goes by tickets, so that blocks end together.
- */
+/* Turns of teams that are dealt: about three quarters of `tiles` tiles, a block's mean over all jobs.  The
+ * rest goes by tickets, so that blocks end together. */
 CSZ_DEVICE uint32_t turns_dealt(const job_blocks *blocks, uint32_t ngroups, uint32_t tiles) {
     const uint32_t own = blocks->nbox / (blocks->n * ngroups), mean = (3 * (tiles / ngroups) + 2) / 4;
     return own < mean ? own : mean;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables.cu: the tables kernel, which reads and checks what is before a frame's payload: the footer's
- * entry, the frame's header, the books, the index, and the checksum over them.  It makes decode tables, the
- * word at which each record begins, the order of tiles, and the job's verdict; tiles of a frame that fails
- * are never touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one orders
- * the tiles, one plans how blocks decode them, and one adds up the checksum.
- *
- * Each path runs once a block, so much of its time goes into fetching its code: loops are not unrolled, and
- * sums over a block are calls.
+ * tables.cu: the tables kernel, which reads and checks what precedes a frame's payload: the footer's entry,
+ * the frame's header, the books, the index, and their checksum.  It makes decode tables, the word at which
+ * each record begins, the order of tiles, and the job's verdict; tiles of a frame that fails are never
+ * touched.  TABLE_PARTS blocks share a frame: some fill tables, one reads the index, one orders the tiles,
+ * one plans how blocks decode them, and one adds up the checksum.  Each path runs once a block, so fetching
+ * its code takes much of the time: loops are not unrolled, and sums over a block are calls.
  */
 #define CSZ_EMU_BLOCKS 1 /* the emulator has one copy of static shared memory: one block at a time */
 #include "cuda/tables/index.cuh"
@@ -112,10 +110,8 @@ static __global__ void __launch_bounds__(THREADS) tables_kernel(const __grid_con
         faults = !f.sound ? (uint32_t)CSZ_CUDA_FAULT_FRAME : f.is_pyramid ? VERDICT_OTHER : 0;
     }
     if (call.one_round) {
-        /*
-         * The exchange has returned, so nobody will read an older verdict.  A fence would take half a
-         * microsecond.
-         */
+        /* The exchange has returned, so nobody reads an older verdict.  A fence would take half a
+         * microsecond. */
         if (threadIdx.x == 0) *(volatile uint32_t *)scan = before;
         __syncthreads();
     }
