@@ -93,10 +93,7 @@ static void write_sizes(cli_json *json, const char *key, const csz_analysis *a,
         cli_json_u64(json, "nbytes_predicted", sizes[i].nbytes_predicted);
         cli_json_double(json, "ratio_predicted", ratio_of(a, sizes[i].nbytes_predicted));
         cli_json_double(json, "error", known(a, sizes[i].error));
-        if (a->is_exact)
-            cli_json_u64(json, "nbytes", sizes[i].nbytes);
-        else
-            cli_json_null(json, "nbytes");
+        cli_json_known_u64(json, "nbytes", a->is_exact, sizes[i].nbytes);
         cli_json_double(json, "ratio", ratio_of(a, sizes[i].nbytes));
         cli_json_end_object(json);
     }

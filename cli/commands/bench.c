@@ -250,8 +250,7 @@ static int run(bench *b, const cli_arguments *arguments) {
 }
 
 int cli_run_bench(const cli_arguments *arguments) {
-    bench b;
-    memset(&b, 0, sizeof b);
+    bench b = {.context = NULL};
     int status = cli_arguments_check_available(arguments);
     if (status == CLI_DONE) status = set_up(&b, arguments);
     if (status == CLI_DONE) status = run(&b, arguments);

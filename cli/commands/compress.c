@@ -402,7 +402,7 @@ static void note_target(const compression *c, const csz_info *info) {
 /* is_short: one line, of one of many files. */
 static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed,
                        int is_short) {
-    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
+    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES];
     char bound[CLI_BOUND_TEXT_NBYTES];
     if (is_short) {
         fprintf(stream, "%s -> %s: %s -> %s, ratio %.2f", cli_input_name(report->input_path),
@@ -424,10 +424,7 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
     cli_report_predictor(stream, report->info, report->npyramids);
     fprintf(stream, ", workflow %s, backend %s\n", cli_name_of(report->info->workflow, cli_workflow_names),
             report->backend);
-    fprintf(stream, "  %.3f s, %s/s", report->seconds,
-            cli_nbytes_text(rate, report->seconds > 0 ? (double)report->nbytes_in / report->seconds : 0));
-    fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
-            cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_in / elapsed : 0));
+    cli_report_rates(stream, report->nbytes_in, report->seconds, elapsed);
     if (report->metrics)
         cli_report_metrics(stream, report->metrics, report->field, report->info->bound_mode,
                            cli_metrics_bound(report->info), "  ");
@@ -529,6 +526,5 @@ int cli_run_compress(const cli_arguments *arguments) {
         own.options.bound_mode = CSZ_BOUND_ABS;
         c.targeted = &own;
     }
-    status = compress_to(&c, &output);
-    return status;
+    return compress_to(&c, &output);
 }

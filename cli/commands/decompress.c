@@ -373,7 +373,7 @@ static int select_level(selection *selected, const csz_info *info, int level, co
 /* is_short: one line, of one of many files. */
 static void print_text(FILE *stream, const cli_report *report, const cli_output *output, double elapsed,
                        int is_short) {
-    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES], rate[CLI_NBYTES_TEXT_NBYTES];
+    char in[CLI_NBYTES_TEXT_NBYTES], out[CLI_NBYTES_TEXT_NBYTES];
     char dims[CLI_DIMS_TEXT_NBYTES], bound[CLI_BOUND_TEXT_NBYTES];
     if (is_short) {
         fprintf(stream, "%s -> %s: %s -> %s, %s of %s\n", cli_input_name(report->input_path),
@@ -388,10 +388,7 @@ static void print_text(FILE *stream, const cli_report *report, const cli_output 
             cli_name_of(report->field->type, cli_type_names),
             report->info->bound_mode == CSZ_BOUND_EXACT ? "" : "within ",
             cli_bound_text(bound, report->info));
-    fprintf(stream, "  %.3f s, %s/s", report->seconds,
-            cli_nbytes_text(rate, report->seconds > 0 ? (double)report->nbytes_out / report->seconds : 0));
-    fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
-            cli_nbytes_text(rate, elapsed > 0 ? (double)report->nbytes_out / elapsed : 0));
+    cli_report_rates(stream, report->nbytes_out, report->seconds, elapsed);
 }
 
 static void print_report(const decompression *d, const cli_output *output) {
@@ -459,6 +456,5 @@ int cli_run_decompress(const cli_arguments *arguments) {
     if (status != CLI_DONE) return status;
     cli_output output = {arguments->output_path ? arguments->output_path : default_path, arguments->force};
     decompression d = {.arguments = arguments, .spool = -1};
-    status = decompress_to(&d, &output);
-    return status;
+    return decompress_to(&d, &output);
 }

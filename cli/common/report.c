@@ -27,6 +27,14 @@ void cli_report_size(FILE *stream, const csz_info *info) {
     if (info->nelements) fprintf(stream, ", %.3f bits a value", cli_bits_per_value(info));
 }
 
+void cli_report_rates(FILE *stream, uint64_t nbytes, double seconds, double elapsed) {
+    char rate[CLI_NBYTES_TEXT_NBYTES];
+    fprintf(stream, "  %.3f s, %s/s", seconds,
+            cli_nbytes_text(rate, seconds > 0 ? (double)nbytes / seconds : 0));
+    fprintf(stream, "; with reading and writing %.3f s, %s/s\n", elapsed,
+            cli_nbytes_text(rate, elapsed > 0 ? (double)nbytes / elapsed : 0));
+}
+
 void cli_report_predictor(FILE *stream, const csz_info *info, uint64_t npyramids) {
     fputs(npyramids ? "pyramid" : "lorenzo", stream);
     if (npyramids && npyramids < info->nframes)
@@ -100,17 +108,11 @@ static void write_metrics(cli_json *json, const csz_metrics *metrics, csz_bound_
     int has_range = metrics && metrics->n > metrics->n_special;
     cli_json_double(json, "min", has_range ? metrics->min : nothing);
     cli_json_double(json, "max", has_range ? metrics->max : nothing);
-    if (metrics) {
-        cli_json_u64(json, "violations", metrics->violations);
-        cli_json_u64(json, "n_special", metrics->n_special);
-    } else {
-        cli_json_null(json, "violations");
-        cli_json_null(json, "n_special");
-    }
-    if (metrics && metrics->n > 0)
-        cli_json_u64(json, "worst_index", cli_metrics_worst(metrics, mode, bound));
-    else
-        cli_json_null(json, "worst_index");
+    cli_json_known_u64(json, "violations", metrics != NULL, metrics ? metrics->violations : 0);
+    cli_json_known_u64(json, "n_special", metrics != NULL, metrics ? metrics->n_special : 0);
+    const int has_worst = metrics && metrics->n > 0;
+    cli_json_known_u64(json, "worst_index", has_worst,
+                       has_worst ? cli_metrics_worst(metrics, mode, bound) : 0);
 }
 
 void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
@@ -124,10 +126,7 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report) {
     cli_json_string(json, "type", cli_type_names[report->field->type]);
     cli_json_u64_array(json, "dims", report->field->dims, report->field->ndim);
     cli_json_u64(json, "nbytes_in", report->nbytes_in);
-    if (report->has_output)
-        cli_json_u64(json, "nbytes_out", report->nbytes_out);
-    else
-        cli_json_null(json, "nbytes_out");
+    cli_json_known_u64(json, "nbytes_out", report->has_output, report->nbytes_out);
     cli_json_double(json, "ratio", info ? cli_ratio(info) : NAN);
     cli_json_double(json, "bits_per_value", info ? cli_bits_per_value(info) : NAN);
     cli_json_string(json, "bound_mode", has_bound ? cli_name_of(mode, cli_mode_names) : NULL);

@@ -33,6 +33,9 @@ void cli_report_json(cli_json *json, FILE *stream, const cli_report *report);
 /* "ratio 20.31, 1.576 bits a value", without a newline. */
 void cli_report_size(FILE *stream, const csz_info *info);
 
+/* Seconds in the library and in all, and what they mean for so many bytes. */
+void cli_report_rates(FILE *stream, uint64_t nbytes, double seconds, double elapsed);
+
 /* "lorenzo", or "pyramid in 3 of 5 frames, else lorenzo"; the same as keys. */
 void cli_report_predictor(FILE *stream, const csz_info *info, uint64_t npyramids);
 void cli_report_predictor_json(cli_json *json, const cli_report *report);

@@ -189,9 +189,8 @@ int cli_h5_attach_scales(hid_t dataset, const hid_t *scales, int rank) {
     if (cli_h5.H5Aexists(dataset, "DIMENSION_LIST") > 0 && cli_h5.H5Adelete(dataset, "DIMENSION_LIST") < 0)
         return 0;
     cli_h5_owned type = cli_h5.H5Tvlen_create(*cli_h5.H5T_STD_REF_OBJ_g);
-    is_done = write_attribute(dataset, "DIMENSION_LIST", type, cli_h5.H5Screate_simple(1, &dims, NULL), type,
-                              lists);
-    return is_done;
+    return write_attribute(dataset, "DIMENSION_LIST", type, cli_h5.H5Screate_simple(1, &dims, NULL), type,
+                           lists);
 }
 
 /* In the list of a dataset's scales, one instead of another. */

@@ -98,6 +98,10 @@ void cli_json_u64(cli_json *json, const char *key, uint64_t value) {
     fprintf(json->stream, "%llu", (unsigned long long)value);
 }
 
+void cli_json_known_u64(cli_json *json, const char *key, int is_known, uint64_t value) {
+    is_known ? cli_json_u64(json, key, value) : cli_json_null(json, key);
+}
+
 void cli_json_double(cli_json *json, const char *key, double value) {
     if (!isfinite(value)) {
         cli_json_null(json, key);

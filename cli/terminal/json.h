@@ -25,6 +25,7 @@ void cli_json_begin_element(cli_json *json); /* an object of an array; cli_json_
 void cli_json_null(cli_json *json, const char *key);
 void cli_json_bool(cli_json *json, const char *key, int value);
 void cli_json_u64(cli_json *json, const char *key, uint64_t value);
+void cli_json_known_u64(cli_json *json, const char *key, int is_known, uint64_t value); /* else null */
 void cli_json_double(cli_json *json, const char *key, double value);
 void cli_json_number(cli_json *json, const char *key, const char *text);  /* a number as JSON writes it */
 void cli_json_add_number(cli_json *json, const char *text);               /* to an array */

@@ -173,9 +173,7 @@ csz_status csz_cuda_backend_decompress(csz_cuda_backend **backend, void *data, c
         n *= (size_t)(hi[i] - lo[i]);
     }
     csz_cuda_decompress_item item = {0};
-    csz_cuda_decompress_many many;
-    memset(&many, 0, sizeof many);
-    many.n = 1;
+    const csz_cuda_decompress_many many = {.n = 1};
     status = stage_in(b, &b->archive, &item.d_archive, archive, archive_nbytes);
     if (!status && !data_on_device) status = csz_device_grow(&b->field, n);
     if (!status) status = csz_device_grow(&b->workspace, csz_cuda_decompress_many_workspace(&plan, 1));
@@ -202,20 +200,10 @@ static csz_status workspace_find(csz_cuda_backend *b, void **workspace, size_t g
     return status;
 }
 
-static csz_cuda_plan workspace_plan(size_t n, const csz_field *field, const csz_geometry *geometry,
-                                    csz_predictor predictor) {
-    csz_cuda_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.nfields = (uint32_t)n;
-    plan.type = field->type;
-    plan.geometry = *geometry;
-    plan.predictor = predictor;
-    return plan;
-}
-
 size_t csz_cuda_backend_compress_workspace(size_t n, const csz_field *field, const csz_geometry *geometry,
                                            csz_predictor predictor) {
-    const csz_cuda_plan plan = workspace_plan(n, field, geometry, predictor);
+    const csz_cuda_plan plan = {
+        .nfields = (uint32_t)n, .type = field->type, .geometry = *geometry, .predictor = predictor};
     return csz_cuda_compress_workspace_nbytes(&plan);
 }
 
@@ -261,11 +249,7 @@ csz_status csz_cuda_backend_decompress_many(csz_cuda_backend **backend, const cs
     plan.level = f->level;
     memcpy(plan.begin, lo, sizeof plan.begin);
     memcpy(plan.end, hi, sizeof plan.end);
-    csz_cuda_decompress_many many;
-    memset(&many, 0, sizeof many);
-    many.n = (uint32_t)f->n;
-    many.reads_headers = 1;
-    many.field = h->field;
+    const csz_cuda_decompress_many many = {.n = (uint32_t)f->n, .reads_headers = 1, .field = h->field};
     void *workspace = f->workspace;
     status = workspace_find(*backend, &workspace, f->workspace_nbytes,
                             csz_cuda_decompress_many_workspace(&plan, many.n));

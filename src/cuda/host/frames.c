@@ -222,10 +222,7 @@ static csz_status values_launch(csz_cuda_backend *b, csz_frame_slot *s, const cs
     if (status) return status;
     const csz_cuda_decompress_item item = {s->archive.p, nbytes + sizeof footer, NULL, s->field.p, s->result,
                                            NULL};
-    csz_cuda_decompress_many many;
-    memset(&many, 0, sizeof many);
-    many.n = 1;
-    many.first_frame = frame;
+    const csz_cuda_decompress_many many = {.n = 1, .first_frame = frame};
     status =
         csz_cuda_decompress_fields(&item, &many, s->workspace.p, csz_backend_lengths(b), plan, s->stream);
     if (!status) status = cuda->launched();

@@ -70,37 +70,33 @@ csz_status csz_backend_room(const csz_cuda_backend *b, size_t *nbytes) {
 /* ---- plans ---- */
 
 csz_cuda_plan csz_backend_plan(csz_header *h) {
-    csz_cuda_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.type = h->field.type;
-    plan.geometry = h->geometry;
-    plan.workflow = h->workflow;
-    plan.predictor = h->predictor;
-    plan.bound_mode = h->bound_mode;
-    plan.bound = h->bound;
-    plan.floor = h->floor;
-    plan.is_resolved = h->bound_mode == CSZ_BOUND_PWR;
-    plan.bound_abs = h->bound_abs;
-    plan.has_fill = h->has_fill;
-    plan.fill = h->fill_bits;
-    plan.unsigned_zeros = h->unsigned_zeros;
+    csz_cuda_plan plan = {.type = h->field.type,
+                          .geometry = h->geometry,
+                          .workflow = h->workflow,
+                          .predictor = h->predictor,
+                          .bound_mode = h->bound_mode,
+                          .bound = h->bound,
+                          .floor = h->floor,
+                          .is_resolved = h->bound_mode == CSZ_BOUND_PWR,
+                          .bound_abs = h->bound_abs,
+                          .has_fill = h->has_fill,
+                          .fill = h->fill_bits,
+                          .unsigned_zeros = h->unsigned_zeros};
     csz_header_write((uint8_t *)plan.header, h);
     plan.header_nbytes = h->nbytes;
     return plan;
 }
 
 csz_cuda_decompress_plan csz_backend_decompress_plan(const csz_header *h) {
-    csz_cuda_decompress_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.geometry = h->geometry;
-    plan.type = h->field.type;
-    plan.bound_abs = h->bound_abs;
-    plan.header_nbytes = h->nbytes;
-    plan.bound = h->bound;
-    plan.floor = h->floor;
-    plan.is_exact = h->bound_mode == CSZ_BOUND_EXACT;
-    plan.is_pointwise = h->bound_mode == CSZ_BOUND_PWR;
-    plan.is_packed = h->predictor != CSZ_PREDICTOR_LORENZO;
+    csz_cuda_decompress_plan plan = {.geometry = h->geometry,
+                                     .type = h->field.type,
+                                     .bound_abs = h->bound_abs,
+                                     .header_nbytes = h->nbytes,
+                                     .bound = h->bound,
+                                     .floor = h->floor,
+                                     .is_exact = h->bound_mode == CSZ_BOUND_EXACT,
+                                     .is_pointwise = h->bound_mode == CSZ_BOUND_PWR,
+                                     .is_packed = h->predictor != CSZ_PREDICTOR_LORENZO};
     for (int i = 0; i < 3; i++) plan.end[i] = h->geometry.n[i];
     return plan;
 }

@@ -8,8 +8,7 @@ enum { GATHER_THREADS = 256 };
 static_assert(sizeof(csz_range_part) == sizeof(csz_range), "parts are read as range.cu writes them");
 
 static csz_cuda_plan plan_of(const csz_device_field *field) {
-    csz_cuda_plan plan;
-    memset(&plan, 0, sizeof plan);
+    csz_cuda_plan plan = {};
     plan.type = field->type;
     plan.geometry = field->geometry;
     plan.has_fill = field->has_fill;
@@ -24,8 +23,7 @@ uint32_t csz_cuda_range_parts(const csz_device_field *field) {
 
 void csz_cuda_range_launch(csz_range_part *d_parts, const csz_device_field *field, csz_cuda_stream stream) {
     const csz_cuda_plan plan = plan_of(field);
-    csz_work work;
-    memset(&work, 0, sizeof work);
+    csz_work work = {};
     work.nfields = 1;
     work.range = (csz_range *)d_parts;
     csz_cuda_range(work, field->d_data, &plan, (cudaStream_t)stream);
