@@ -254,42 +254,77 @@ static void NAME(make_ends)(csz_pyramid_work *p, const class_layout *l) {
 }
 
 /* n elements that all lack the same neighbours, stride apart. */
-static void NAME(predict_line)(FLOAT *out, FLOAT (*room)[PLANE_MAX], const NAME(way) * ways, int nways,
-                               size_t stride, uint32_t n) {
+static inline __attribute__((always_inline)) void NAME(predict_line)(FLOAT *out, FLOAT (*room)[PLANE_MAX],
+                                                                     const NAME(way) * ways, int nways,
+                                                                     size_t stride, uint32_t n) {
     int is_inside = 1;
     for (int i = 0; i < nways; i++) is_inside &= ways[i].reach == 3 || ways[i].reach == 6;
     if (!is_inside)
         NAME(predict_few)(out, room, ways, nways, stride, n);
-    else if (nways == 1)
-        NAME(predict_inside)(out, ways, 1, stride, n);
-    else if (nways == 2)
-        NAME(predict_inside)(out, ways, 2, stride, n);
     else
-        NAME(predict_inside)(out, ways, 3, stride, n);
+        NAME(predict_inside)(out, ways, nways, stride, n);
 }
 
-/* Elements of a class from lo to before hi that all lack the same neighbours, row by row, as a column through
- * rows and planes, or as one through planes.  reach: along each dim. */
-static void NAME(predict_box)(FLOAT *out, csz_pyramid_work *p, const class_layout *l, uint32_t klass,
-                              uint32_t along, const uint32_t *lo, const uint32_t *hi, const uint32_t *reach) {
-    const uint32_t nz = hi[0] - lo[0], ny = hi[1] - lo[1], nx = hi[2] - lo[2], *pitch = l->pitch,
-                   place = l->origin + lo[0] * pitch[0] + lo[1] * pitch[1] + lo[2];
+/* The same in planes of rows that are nplanes, pitch apart.  Kept out of line, once for each number of dims,
+ * so that a few elements cost little, and rows vectorise. */
+#define DEFINE_PREDICT_LINES(NWAYS)                                                          \
+    static __attribute__((noinline)) void NAME(predict_lines##NWAYS)(                        \
+        FLOAT * out, FLOAT(*room)[PLANE_MAX], NAME(way) * ways, size_t stride, uint32_t n) { \
+        if (stride == 1)                                                                     \
+            NAME(predict_line)(out, room, ways, NWAYS, 1, n);                                \
+        else                                                                                 \
+            NAME(predict_line)(out, room, ways, NWAYS, stride, n);                           \
+    }
+DEFINE_PREDICT_LINES(1)
+DEFINE_PREDICT_LINES(2)
+DEFINE_PREDICT_LINES(3)
+#undef DEFINE_PREDICT_LINES
+
+/*
+ * Elements of a class with n along each dim in which all dims that it is interpolated along lack a
+ * neighbour: single ones, or lines of those along the other dims.
+ */
+static void NAME(predict_ends)(FLOAT *out, csz_pyramid_work *p, const class_layout *l, uint32_t klass,
+                               uint32_t along, int from_coarser, const uint32_t *n) {
+    static const few_indices all = {1, {0, 0, 0}, {0, 0, 0}};
+    const few_indices *few[3];
+    const uint32_t *pitch = l->pitch;
+    const FLOAT *base[3];
     NAME(way) ways[3];
-    int nways = 0;
+    int nways = 0, way_of[3] = {0, 0, 0};
     for (int i = 0; i < 3; i++) {
         const uint32_t bit = 4u >> i;
-        if (along & bit)
-            ways[nways++] = (NAME(way)){p->by_class.FIELD[klass & ~bit] + place, pitch[i], reach[i]};
+        few[i] = along & bit ? &l->few[from_coarser][i] : &all;
+        if (few[i]->n == 0) return;
+        if (!(along & bit)) continue;
+        way_of[i] = nways;
+        base[nways] = p->by_class.FIELD[klass & ~bit];
+        ways[nways++].step = pitch[i];
     }
-    out += place;
-    if (nx == 1 && ny == 1) {
-        NAME(predict_line)(out, p->room.FIELD, ways, nways, pitch[0], nz);
-    } else if (nx == 1) {
-        NAME(predict_line)(out, p->room.FIELD, ways, nways, pitch[1], (nz - 1) * (pitch[0] / pitch[1]) + ny);
-    } else {
-        for (uint32_t z = 0; z < nz; z++, out += pitch[0]) {
-            NAME(predict_line)(out, p->room.FIELD, ways, nways, 1, (ny - 1) * pitch[1] + nx);
-            for (int i = 0; i < nways; i++) ways[i].b += pitch[0];
+    /* a line goes along the rows of a plane, along a column through planes, or along one of planes */
+    const size_t stride = !(along & 1) ? 1 : !(along & 2) ? pitch[1] : pitch[0];
+    const uint32_t nz = along & 4 ? 1 : n[0], ny = along & 2 ? 1 : n[1], nplanes = along & 1 ? 1 : nz,
+                   length = !(along & 1)   ? (ny - 1) * pitch[1] + n[2]
+                            : !(along & 2) ? (nz - 1) * (pitch[0] / pitch[1]) + ny
+                                           : nz;
+    for (uint32_t z = 0; z < few[0]->n; z++) {
+        for (uint32_t y = 0; y < few[1]->n; y++) {
+            for (uint32_t x = 0; x < few[2]->n; x++) {
+                uint32_t place =
+                    l->origin + few[0]->at[z] * pitch[0] + few[1]->at[y] * pitch[1] + few[2]->at[x];
+                if (along & 4) ways[way_of[0]].reach = few[0]->reach[z];
+                if (along & 2) ways[way_of[1]].reach = few[1]->reach[y];
+                if (along & 1) ways[way_of[2]].reach = few[2]->reach[x];
+                for (uint32_t k = 0; k < nplanes; k++, place += pitch[0]) {
+                    for (int i = 0; i < nways; i++) ways[i].b = base[i] + place;
+                    if (nways == 1)
+                        NAME(predict_lines1)(out + place, p->room.FIELD, ways, stride, length);
+                    else if (nways == 2)
+                        NAME(predict_lines2)(out + place, p->room.FIELD, ways, stride, length);
+                    else
+                        NAME(predict_lines3)(out + place, p->room.FIELD, ways, stride, length);
+                }
+            }
         }
     }
 }
@@ -340,21 +375,7 @@ static void NAME(predict_class)(FLOAT *out, csz_pyramid_work *p, const class_lay
                    *end = l->end[from_coarser], nplaces = whole_vectors((n[1] - 1) * l->pitch[1] + n[2]);
     for (uint32_t z = 0; z < n[0]; z++) NAME(predict_plane)
     (out, p, l, klass, along & 4 && (z < first[0] || z >= end[0]) ? along & 3 : along, is_linear, z, nplaces);
-    uint32_t lo[3], hi[3], at[3], reach[3];
-    few_indices few[3];
-    for (int i = 0; i < 3; i++) few_find(&few[i], l, level, i, (along & 4u >> i) != 0, from_coarser, n[i]);
-    for (at[0] = 0; at[0] < few[0].n; at[0]++) {
-        for (at[1] = 0; at[1] < few[1].n; at[1]++) {
-            for (at[2] = 0; at[2] < few[2].n; at[2]++) {
-                for (int i = 0; i < 3; i++) {
-                    lo[i] = few[i].at[at[i]];
-                    hi[i] = along & 4u >> i ? lo[i] + 1 : n[i];
-                    reach[i] = few[i].reach[at[i]];
-                }
-                NAME(predict_box)(out, p, l, klass, along, lo, hi, reach);
-            }
-        }
-    }
+    NAME(predict_ends)(out, p, l, klass, along, from_coarser, n);
 }
 
 /* A product with a weight of the checksum, in a number whose low 32 bits count: of 64-bit values, without

@@ -250,6 +250,12 @@ static uint32_t first_marked(const uint32_t *marked) {
     return 32 * unit + (uint32_t)__builtin_ctz(marked[unit]);
 }
 
+/* Indices of odd coordinates that lack a neighbour, the first and up to two at the end, and what they have.
+ */
+typedef struct few_indices {
+    uint32_t n, at[3], reach[3];
+} few_indices;
+
 /* Where a tile's classes stand in memory, and which neighbours their elements have. */
 typedef struct class_layout {
     uint32_t half[3];   /* of the tile, 1 for a dim it lacks */
@@ -262,6 +268,7 @@ typedef struct class_layout {
     /* of odd coordinates: the indices from first to end have all neighbours, others are few.  [1]: of the
      * coarser lattice */
     uint32_t first[2][3], end[2][3];
+    few_indices few[2][3];
 } class_layout;
 
 static uint32_t reach_at(const class_layout *l, const csz_level *level, int dim, uint32_t i,
@@ -289,32 +296,20 @@ static void layout_make(class_layout *l, const csz_level *level, const csz_tile_
     l->plane = plane_places(g);
     for (int k = 0; k < 6; k++) {
         const int from_coarser = k / 3, dim = k % 3;
+        const uint32_t n = l->own[1][dim];
         uint32_t *first = &l->first[from_coarser][dim], *end = &l->end[from_coarser][dim];
+        few_indices *few = &l->few[from_coarser][dim];
         *first = 0;
-        *end = l->own[1][dim];
+        *end = n;
         while (*first < *end && reach_at(l, level, dim, *first, from_coarser) != level->reach) ++*first;
         while (*end > *first && reach_at(l, level, dim, *end - 1, from_coarser) != level->reach) --*end;
-    }
-}
-
-/* Indices of odd coordinates that lack a neighbour, the first and up to two at the end, and what they have.
- */
-typedef struct few_indices {
-    uint32_t n, at[3], reach[3];
-} few_indices;
-
-/* Along one dim of a class with n elements.  Of a dim that it is not interpolated along: 0, which stands for
- * all. */
-static void few_find(few_indices *few, const class_layout *l, const csz_level *level, int dim, int is_along,
-                     int from_coarser, uint32_t n) {
-    const uint32_t first = l->first[from_coarser][dim], end = l->end[from_coarser][dim];
-    few->n = 0;
-    if (!is_along) few->reach[0] = few->at[few->n++] = 0;
-    for (uint32_t i = 0; is_along && i < n && few->n < 3; i++) {
-        if (i == first && end > first) i = end;
-        if (i >= n) break;
-        few->reach[few->n] = reach_at(l, level, dim, i, from_coarser);
-        few->at[few->n++] = i;
+        few->n = 0;
+        for (uint32_t i = 0; i < n && few->n < 3; i++) {
+            if (i == *first && *end > *first) i = *end;
+            if (i >= n) break;
+            few->reach[few->n] = reach_at(l, level, dim, i, from_coarser);
+            few->at[few->n++] = i;
+        }
     }
 }
 
