@@ -27,11 +27,10 @@ static inline uint32_t csz_narrow_symbol_masked(int32_t d) {
     return ((uint32_t)(d + CSZ_DIRECT_HALF) & is_direct) | (bucket & ~is_direct);
 }
 
-/* A lane of `units` units, all of whose deltas are 0. */
+/* A lane of 2 or 4 units, all of whose deltas are 0. */
 static inline int csz_lane_is_empty(const csz_tile_work *w, uint32_t lane, uint32_t units) {
-    uint32_t n = 0;
-    for (uint32_t u = lane * units; u < (lane + 1) * units; u++) n += w->statistics.unit_nonzero[u];
-    return n == 0;
+    const uint8_t *n = w->statistics.unit_nonzero + lane * units;
+    return (units == 2 ? csz_load_u16(n) : csz_load_u32(n)) == 0;
 }
 
 static inline int64_t csz_code_at(const csz_tile_work *w, uint32_t i) {

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "cpu/plan/sample.h"
 #include "cpu/pyramid/pyramid_work.h"
 #include "format/archive.h"
 
@@ -87,22 +88,15 @@ void csz_levels_make(csz_levels *s, const csz_tile_plan *plan, const csz_frame_b
 
 void csz_level_sample(const csz_levels *s, int level, uint64_t first, uint64_t end) {
     const csz_level *to = &s->level[level], *from = &s->level[level - 1];
-    const uint64_t *n = to->n, *m = from->plan.geometry.n;
-    const int is_f32 = to->plan.type == CSZ_F32,
-              keeps = is_f32 ? to->plan.f32.has_fill && to->plan.f32.fill == 0x80000000u
-                             : to->plan.f64.has_fill && to->plan.f64.fill == 0x8000000000000000ull;
-    for (uint64_t row = first; row < end; row++) {
-        const uint64_t z = 2 * (row / n[1]) + from->origin[0], y = 2 * (row % n[1]) + from->origin[1];
-        const uint64_t at = (z * m[1] + y) * m[2] + from->origin[2];
-        if (is_f32) {
-            const float *in = (const float *)from->data + at;
-            float *out = (float *)(uintptr_t)to->data + row * n[2];
-            for (uint64_t x = 0; x < n[2]; x++) out[x] = csz_unsigned_zero_f32(in[2 * x], keeps);
-        } else {
-            const double *in = (const double *)from->data + at;
-            double *out = (double *)(uintptr_t)to->data + row * n[2];
-            for (uint64_t x = 0; x < n[2]; x++) out[x] = csz_unsigned_zero_f64(in[2 * x], keeps);
-        }
+    const uint64_t *n = to->n, *m = from->plan.geometry.n, size = to->plan.type == CSZ_F32 ? 4 : 8;
+    for (uint64_t row = first, nrows; row < end; row += nrows) {
+        const uint64_t z = row / n[1], y = row % n[1],
+                       at = ((2 * z + from->origin[0]) * m[1] + 2 * y + from->origin[1]) * m[2] +
+                            from->origin[2];
+        nrows = n[1] - y < end - row ? n[1] - y : end - row;
+        const uint64_t extent[3] = {1, nrows, n[2]};
+        csz_sample_copy((uint8_t *)(uintptr_t)to->data + row * n[2] * size, &from->plan,
+                        (const uint8_t *)from->data + at * size, 2, extent, 0);
     }
 }
 

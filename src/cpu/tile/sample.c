@@ -109,23 +109,26 @@ static inline void fetch_row(const void *row, uint64_t nbytes) {
         const uint64_t *size = plan->geometry.n, pitch[2] = {size[1] * size[2], size[2]};                    \
         const uint32_t n = (uint32_t)extent[2];                                                              \
         FLOAT last = 0, v[ROW_MAX];                                                                          \
-        for (uint64_t row = 0; row < extent[0] * extent[1]; row++, out += n) {                               \
-            const uint64_t next = row + ROWS_AHEAD;                                                          \
-            if (next < extent[0] * extent[1])                                                                \
-                fetch_row(at + (next / extent[1] * pitch[0] + next % extent[1] * pitch[1]) * step,           \
-                          ((n - 1) * step + 1) * sizeof *at);                                                \
-            const FLOAT *from = at + (row / extent[1] * pitch[0] + row % extent[1] * pitch[1]) * step;       \
-            if (!rounds) {                                                                                   \
-                pick_##NAME(out, from, n, step);                                                             \
-                for (uint32_t x = 0; x < n; x++) out[x] = csz_unsigned_zero_##NAME(out[x], keeps_sign);      \
-                continue;                                                                                    \
+        for (uint64_t z = 0; z < extent[0]; z++) {                                                           \
+            for (uint64_t y = 0; y < extent[1]; y++, out += n) {                                             \
+                const FLOAT *plane = at + z * pitch[0] * step, *from = plane + y * pitch[1] * step;          \
+                const uint64_t is_behind = y + ROWS_AHEAD >= extent[1],                                      \
+                               ahead = y + ROWS_AHEAD - (is_behind ? extent[1] : 0);                         \
+                if (z + is_behind < extent[0] && ahead < extent[1])                                          \
+                    fetch_row(plane + (is_behind * pitch[0] + ahead * pitch[1]) * step,                      \
+                              ((n - 1) * step + 1) * sizeof *at);                                            \
+                if (!rounds) {                                                                               \
+                    pick_##NAME(out, from, n, step);                                                         \
+                    for (uint32_t x = 0; x < n; x++) out[x] = csz_unsigned_zero_##NAME(out[x], keeps_sign);  \
+                    continue;                                                                                \
+                }                                                                                            \
+                pick_##NAME(v, from, n, step);                                                               \
+                if (plan->is_pointwise) take_logarithms_##NAME(v, n, &plan->pointwise_##NAME);               \
+                const int is_whole = round_row_##NAME(out, v, n, grid, inverse, fill, largest);              \
+                for (uint32_t x = 0; !is_whole && x < n; x++)                                                \
+                    if (is_missing_##NAME(v[x], fill, largest)) out[x] = x > 0 ? out[x - 1] : last;          \
+                last = out[n - 1];                                                                           \
             }                                                                                                \
-            pick_##NAME(v, from, n, step);                                                                   \
-            if (plan->is_pointwise) take_logarithms_##NAME(v, n, &plan->pointwise_##NAME);                   \
-            const int is_whole = round_row_##NAME(out, v, n, grid, inverse, fill, largest);                  \
-            for (uint32_t x = 0; !is_whole && x < n; x++)                                                    \
-                if (is_missing_##NAME(v[x], fill, largest)) out[x] = x > 0 ? out[x - 1] : last;              \
-            last = out[n - 1];                                                                               \
         }                                                                                                    \
     }
 
