@@ -29,41 +29,50 @@ static uint32_t sum_of_bits(const uint32_t *of_bit, uint32_t i) {
     return sum;
 }
 
-/* The order of a tile's codes; the number of an element's code is the sum of what its class and its
- * coordinates add. */
+/* Kept out of line: only as a function of plain pointers does every compiler vectorise it. */
+static __attribute__((noinline)) void shift_places(uint16_t *restrict to, const uint16_t *restrict from,
+                                                   uint16_t by, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) to[i] = (uint16_t)(from[i] + by);
+}
+
+/*
+ * The order of a tile's codes; the number of an element's code is the sum of what its class and its
+ * coordinates add, and so is its place.
+ */
 static void order_make(csz_pyramid_work *p, code_order *order, const csz_geometry *g,
                        const csz_tile_box *box) {
-    uint32_t of_class[8] = {0}, of_bit[3][12], of_x[CSZ_TILE_N / 2], tx = 1u << g->log2_t[2];
-    if (!order->extent[0]) /* places between rows keep the weight 0 */
-        memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
+    uint32_t of_bit[3][12] = {{0}}, of_x[CSZ_TILE_N / 2];
+    const uint32_t nbits = 12 - (uint32_t)g->rank, pitch[3] = {plane_places(g), half_extent(g, 2) + 3, 1};
+    uint16_t step[12] = {0}, *place_of_code = order->place_of_code;
     memcpy(order->extent, box->extent, sizeof order->extent);
     order->has_elements = 0;
-    for (uint32_t bit = 1; bit < 12;
-         bit++) { /* the code of a sum of even coordinates is the sum of their codes */
-        const uint32_t i = 1u << bit;
-        of_bit[0][bit] =
-            bit < g->log2_t[0] ? csz_pyramid_code(g->rank, g->log2_t, order->extent, i, 0, 0) : 0;
-        of_bit[1][bit] =
-            bit < g->log2_t[1] ? csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, i, 0) : 0;
-        of_bit[2][bit] =
-            bit < g->log2_t[2] ? csz_pyramid_code(g->rank, g->log2_t, order->extent, 0, 0, i) : 0;
+    for (int i = 0; i < 3; i++) {
+        for (uint32_t bit = 1; bit < g->log2_t[i]; bit++) {
+            const uint32_t at = 1u << bit;
+            of_bit[i][bit] = csz_pyramid_code(g->rank, g->log2_t, order->extent, i == 0 ? at : 0,
+                                              i == 1 ? at : 0, i == 2 ? at : 0);
+            step[csz_log2_u32(of_bit[i][bit])] = (uint16_t)(pitch[i] << (bit - 1));
+        }
     }
-    for (uint32_t x = 0; x < tx; x += 2) of_x[x >> 1] = sum_of_bits(of_bit[2], x);
-    for (int i = 0; i < 1 << g->rank; i++) of_class[csz_class_at(g->rank, i)] = (uint32_t)i << (12 - g->rank);
-    for (uint32_t row = 0; row < (uint32_t)CSZ_TILE_N / tx; row++) {
-        const uint32_t y = row & ((1u << g->log2_t[1]) - 1), z = row >> g->log2_t[1];
-        const uint32_t klass = (z & 1) << 2 | (y & 1) << 1,
-                       of_row = sum_of_bits(of_bit[0], z & ~1u) + sum_of_bits(of_bit[1], y & ~1u),
-                       inside = z < box->extent[0] && y < box->extent[1] ? box->extent[2] : 0;
-        for (uint32_t odd = 0; odd < 2; odd++) {
-            const uint32_t first = of_class[klass | odd] + of_row, own = (inside + 1 - odd) / 2,
-                           place = p->place_of_element[row * tx + odd];
-            uint16_t *place_of_code = order->place_of_code + first;
-            uint32_t *restrict weight = order->weight + place;
-            const uint32_t *restrict weight_of_code = p->weight_of_code + first;
-            for (uint32_t i = 0; i < tx / 2; i++) place_of_code[of_x[i]] = (uint16_t)(place + i);
-            for (uint32_t i = 0; i < own; i++) weight[i] = weight_of_code[of_x[i]];
-            for (uint32_t i = own; i < tx / 2; i++) weight[i] = 0;
+    place_of_code[0] = 0; /* of class none; those of the other classes are as many places further */
+    for (uint32_t bit = 0; bit < nbits; bit++)
+        shift_places(place_of_code + (1u << bit), place_of_code, step[bit], 1u << bit);
+    for (uint32_t k = 1; k < 1u << g->rank; k++)
+        shift_places(place_of_code + (k << nbits), place_of_code, (uint16_t)(k * p->nplaces), 1u << nbits);
+    memset(order->weight, 0, (size_t)(p->nplaces << g->rank) * sizeof *order->weight);
+    for (uint32_t x = 0; x < box->extent[2]; x += 2) of_x[x >> 1] = sum_of_bits(of_bit[2], x);
+    for (uint32_t k = 0; k < 1u << g->rank; k++) {
+        const uint32_t klass = (uint32_t)csz_class_at(g->rank, (int)k),
+                       n = (box->extent[2] + 1 - (klass & 1)) / 2;
+        for (uint32_t z = klass >> 2; z < box->extent[0]; z += 2) {
+            for (uint32_t y = klass >> 1 & 1; y < box->extent[1]; y += 2) {
+                const uint32_t *restrict weight_of_code = p->weight_of_code + (k << nbits) +
+                                                          sum_of_bits(of_bit[0], z & ~1u) +
+                                                          sum_of_bits(of_bit[1], y & ~1u);
+                uint32_t *restrict weight =
+                    order->weight + k * p->nplaces + (z >> 1) * pitch[0] + (y >> 1) * pitch[1];
+                for (uint32_t i = 0; i < n; i++) weight[i] = weight_of_code[of_x[i]];
+            }
         }
     }
     /* codes take turns with the bits of x, y and z, unless all of a dim's elements have a 0 there */
