@@ -65,7 +65,7 @@ struct csz_pyramid_work {
     uint8_t refused[PLACES_MAX]; /* compress: has no code */
     code_order
         order[8]; /* 0: of whole tiles; others of tiles that reach past the field in the dims 4 z, 2 y, 1 x */
-    uint16_t place_of_element[CSZ_TILE_N], code_of_place[PLACES_MAX];
+    uint16_t place_of_element[CSZ_TILE_N];
     uint32_t nplaces; /* of a class */
     uint32_t weight_of_code[CSZ_TILE_N];
     uint32_t log2_t[3]; /* that this is made for */

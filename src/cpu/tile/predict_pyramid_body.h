@@ -106,14 +106,17 @@ static inline FLOAT NAME(between)(const FLOAT *b, size_t step, uint32_t i, int i
                      : NAME(csz_interpolate)(7, (b - step)[i], b[i], c[i], (c + step)[i]);
 }
 
-/* a where all bits of which are set, b where none is. */
-static inline FLOAT NAME(either)(BITS which, FLOAT a, FLOAT b) {
-    const BITS bits = (NAME(csz_bits)(a) & which) | (NAME(csz_bits)(b) & ~which);
+static inline FLOAT NAME(of_bits)(BITS bits) {
 #if defined(CSZ_BODY_F64)
     return csz_f64_bits(bits);
 #else
     return csz_f32_bits(bits);
 #endif
+}
+
+/* a where all bits of which are set, b where none is. */
+static inline FLOAT NAME(either)(BITS which, FLOAT a, FLOAT b) {
+    return NAME(of_bits)((NAME(csz_bits)(a) & which) | (NAME(csz_bits)(b) & ~which));
 }
 
 /*
@@ -423,7 +426,7 @@ static __attribute__((noinline)) int NAME(quantize_fast)(FLOAT *restrict restore
 }
 
 /*
- * The same for any values; the checksum leaves out those without a code, and refused[] names them.  Returns 0
+ * The same for any values; refused[] names those without a code, which come back as they are.  Returns 0
  * if some error is as large as the bound and is_exact is 0: then the error's own rounding was not looked at.
  * Inlined for both.
  */
@@ -448,7 +451,7 @@ NAME(quantize_any)(FLOAT *restrict restored, int16_t *restrict code, uint8_t *re
         code[i] = (int16_t)(uint16_t)(low & mask);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
         restored[i] = NAME(either)(mask, r, p[i]);
-        sum += NAME(weighed)(NAME(csz_bits)(r) & mask, weight[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(NAME(either)(mask, r, v[i])), weight[i]);
     }
     if (unsure && !is_exact) return 0;
     *hash += (uint32_t)sum;
@@ -493,15 +496,21 @@ static __attribute__((noinline)) void NAME(check_exactly)(uint8_t *restrict refu
         const BITS good =
             is_own & NAME(csz_is_within)(v[i], r[i], bound) & (BITS)(NAME(csz_bits)(v[i]) != kept_zero);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
-        sum += NAME(weighed)(NAME(csz_bits)(r[i]) & ((BITS)0 - good), weight[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(NAME(either)((BITS)0 - good, r[i], v[i])), weight[i]);
     }
     *hash += (uint32_t)sum;
 }
 
-/* Whether some value is the fill value and would be accepted, or would come back as it. */
+/* Whether some value is the fill value and would be accepted, or would come back as it.  Both take a restored
+ * one within the bound of it, which fields rarely have, and which is asked first. */
 static __attribute__((noinline)) int NAME(meets_fill)(const FLOAT *restrict v, const FLOAT *restrict r,
                                                       uint32_t n, FLOAT bound, BITS fill) {
-    BITS any = 0;
+    const FLOAT fill_value = NAME(of_bits)(fill);
+    const BITS beyond = NAME(csz_bits)(bound) + 1;
+    BITS is_near = 0, any = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++) /* as in quantize_fast */
+        is_near |= NAME(csz_bits)(NAME(csz_size)(r[i] - fill_value)) - beyond;
+    if (!(is_near >> (sizeof is_near * 8 - 1))) return 0;
     for (uint32_t i = 0; i < n / 16 * 16; i++)
         any |= (BITS)(NAME(csz_bits)(r[i]) == fill) |
                ((BITS)(NAME(csz_bits)(v[i]) == fill) & (BITS)(NAME(csz_size)(v[i] - r[i]) <= bound));
@@ -533,7 +542,7 @@ NAME(quantize_pointwise)(FLOAT *restrict restored, int16_t *restrict code, uint8
         code[i] = (int16_t)(uint16_t)(low & mask);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
         restored[i] = NAME(either)(mask, r, p[i]);
-        sum += NAME(weighed)(NAME(csz_bits)(back) & mask, weight[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(NAME(either)(mask, back, v[i])), weight[i]);
     }
     *hash += (uint32_t)sum;
 }
@@ -553,7 +562,7 @@ static __attribute__((noinline)) void NAME(check_pointwise)(uint8_t *restrict re
         const BITS good = is_own & NAME(csz_pointwise_holds)(v[i], back, &z) & (BITS)(bits != minus_zero) &
                           (BITS)(bits != fill) & (BITS)(NAME(csz_bits)(back) != fill);
         refused[i] = (uint8_t)(is_own & (good ^ 1));
-        sum += NAME(weighed)(NAME(csz_bits)(back) & ((BITS)0 - good), weight[i]);
+        sum += NAME(weighed)(NAME(csz_bits)(NAME(either)((BITS)0 - good, back, v[i])), weight[i]);
     }
     *hash += (uint32_t)sum;
 }
@@ -601,43 +610,36 @@ static void NAME(refuse_fill)(FLOAT *restored, int16_t *code, uint8_t *refused, 
             code[i] = 0;
         }
         refused[i] = 1;
-        *hash -= NAME(fold)(back) * weight[i];
+        *hash += (NAME(fold)(NAME(csz_bits)(v[i])) - NAME(fold)(back)) * weight[i];
     }
 }
 
-/* Whether all refused values have these bits; *hash gains their part of the checksum. */
+/* Whether all refused values have these bits. */
 static __attribute__((noinline)) int NAME(refused_are)(const uint8_t *restrict refused,
-                                                       const FLOAT *restrict v,
-                                                       const uint32_t *restrict weight, uint32_t n, BITS bits,
-                                                       uint32_t *hash) {
-    BITS differ = 0, sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const BITS mask = (BITS)0 - (BITS)refused[i], own = NAME(csz_bits)(v[i]);
-        differ |= (own ^ bits) & mask;
-        sum += NAME(weighed)(own & mask, weight[i]);
-    }
-    *hash += (uint32_t)sum;
+                                                       const FLOAT *restrict v, uint32_t n, BITS bits) {
+    BITS differ = 0;
+    for (uint32_t i = 0; i < n / 16 * 16; i++)
+        differ |= (NAME(csz_bits)(v[i]) ^ bits) & ((BITS)0 - (BITS)refused[i]);
     return differ == 0;
 }
 
 /* Exceptions from refused[]: masks of bit patterns that many may share, others one by one; in the order of
  * section 1. */
 static void NAME(gather)(csz_tile_work *w, const csz_pyramid_work *p, const csz_level *level,
-                         const csz_tile_box *box, const uint32_t *weight) {
+                         const csz_tile_box *box) {
     const csz_geometry *g = &level->plan.geometry;
     csz_specials *s = &w->specials;
     const BITS minus_zero = (BITS)1 << (sizeof(BITS) * 8 - 1), fill = level->plan.FIELD.fill;
     const int has_fill = level->plan.FIELD.has_fill;
     const uint32_t n = csz_tile_box_count(box);
-    uint32_t marked[CSZ_TILE_UNITS] = {0};
+    uint32_t marked[CSZ_TILE_UNITS];
     const uint32_t count = mark_refused(marked, p, g, box);
     if (count == 0) return;
     const uint32_t first = first_marked(marked);
     const FLOAT first_value =
         p->value.FIELD[p->place_of_element[csz_code_element(g->rank, first >> 5, first & 31)]];
     const BITS first_bits = NAME(csz_bits)(first_value);
-    const int all_equal = NAME(refused_are)(p->refused, p->value.FIELD, weight, p->nplaces << g->rank,
-                                            first_bits, &w->value_hash);
+    const int all_equal = NAME(refused_are)(p->refused, p->value.FIELD, p->nplaces << g->rank, first_bits);
     w->fill_bits = first_bits;
     w->n_special = count;
     w->is_fill = count == n && all_equal;
@@ -887,7 +889,7 @@ static void NAME(pyramid_quantize)(csz_tile_work *w, csz_pyramid_work *p, const 
     }
     p->ahead.n = 0;
     w->value_hash = hash;
-    if (has_refused) NAME(gather)(w, p, level, box, order->weight);
+    if (has_refused) NAME(gather)(w, p, level, box);
     const int has_codes = !w->is_raw && !w->is_fill; /* or every value takes its prediction */
     if (!has_codes && wanted & CSZ_WANT_RESTORED)
         (void)NAME(pyramid_walk)(p, &l, level, order->weight, 0, &p->ahead);

@@ -103,8 +103,6 @@ static void prepare(csz_pyramid_work *p, const csz_geometry *g) {
         p->place_of_element[e] = (uint16_t)(first[klass] + (z >> 1) * plane + (y >> 1) * pitch + (x >> 1));
         p->weight_of_code[e] = csz_value_weight(e >> 5, e & 31);
     }
-    for (uint32_t i = 0; i < CSZ_TILE_N; i++)
-        p->code_of_place[p->place_of_element[csz_code_element(g->rank, i >> 5, i & 31)]] = (uint16_t)i;
 }
 
 static code_order *order_of(csz_pyramid_work *p, const csz_geometry *g, const csz_tile_box *box) {
@@ -227,26 +225,48 @@ static uint32_t rows_at_once(const rows_ahead *rows, const csz_geometry *g) {
     return (rows->n + nplanes - 1) / nplanes;
 }
 
+/* Four neighbours of a row in each byte, n of them, from flags of even and odd ones. */
+static void join_flags(uint8_t *four, const uint8_t *even, const uint8_t *odd, uint32_t n) {
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        csz_bytes16 pairs, other;
+        memcpy(&pairs, even + 2 * i, sizeof pairs);
+        memcpy(&other, odd + 2 * i, sizeof other);
+        pairs += other + other;
+        other = CSZ_ODD16(pairs, pairs);
+        other += other;
+        pairs = CSZ_EVEN16(pairs, pairs) + other + other;
+        memcpy(four + i, &pairs, 8);
+    }
+    for (; i < n; i++)
+        four[i] = (uint8_t)(even[2 * i] | odd[2 * i] << 1 | even[2 * i + 1] << 2 | odd[2 * i + 1] << 3);
+}
+
+/* Slices of n units, to where each unit has them.  Kept out of line: only as a function of plain pointers
+ * does every compiler vectorise it. */
+static __attribute__((noinline)) void join_slices(uint32_t *restrict marked, const uint8_t *restrict slice,
+                                                  uint32_t n) {
+    for (uint32_t u = 0; u < n; u++) marked[u] = 0;
+    for (uint32_t k = 0; k < 8; k++, slice += n)
+        for (uint32_t u = 0; u < n; u++) marked[u] |= (uint32_t)slice[u] << (4 * k);
+}
+
 /* refused[] by codes of section 1; returns how many there are. */
 static uint32_t mark_refused(uint32_t *marked, const csz_pyramid_work *p, const csz_geometry *g,
                              const csz_tile_box *box) {
-    const uint32_t tx = 1u << g->log2_t[2];
+    const uint32_t nunits = g->rank == 3 ? CSZ_TILE_UNITS : 32; /* that share a plane, or eight rows */
+    uint8_t slice[CSZ_TILE_N / 4];
     uint32_t count = 0;
+    if (csz_tile_box_count(box) < CSZ_TILE_N) memset(slice, 0, sizeof slice);
     for (uint32_t z = 0; z < box->extent[0]; z++) {
-        for (uint32_t y = 0; y < box->extent[1]; y++) {
-            const uint32_t e = ((z << g->log2_t[1]) + y) << g->log2_t[2], place = p->place_of_element[e];
-            const uint8_t *even = p->refused + place, *odd = p->refused + p->place_of_element[e + 1];
-            for (uint32_t x = 0; x < tx / 2; x += 4) { /* places behind a row are never refused */
-                const uint32_t pairs = csz_load_u32(even + x) | csz_load_u32(odd + x) << 1;
-                if (!pairs) continue;
-                /* the multiplication moves the two bits of byte i to bit 24 + 2i */
-                const uint32_t bits = pairs * 0x01041040u >> 24, first = p->code_of_place[place + x],
-                               next = p->code_of_place[place + x + 2];
-                marked[first >> 5] |= (bits & 15) << (first & 31);
-                marked[next >> 5] |= bits >> 4 << (next & 31);
-            }
+        for (uint32_t y = 0; y < box->extent[1]; y++) { /* places behind a row are never refused */
+            const uint32_t e = ((z << g->log2_t[1]) + y) << g->log2_t[2];
+            join_flags(slice + e / 4, p->refused + p->place_of_element[e],
+                       p->refused + p->place_of_element[e + 1], 1u << (g->log2_t[2] - 2));
         }
     }
+    for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit += nunits)
+        join_slices(marked + unit, slice + 8 * unit, nunits);
     for (uint32_t unit = 0; unit < CSZ_TILE_UNITS; unit++)
         count += (uint32_t)__builtin_popcount(marked[unit]);
     return count;
