@@ -84,15 +84,17 @@ static uint32_t choose_masks(csz_specials *s, csz_type type, uint32_t *chosen) {
     return n;
 }
 
-/* Slices of a unit's mask that differ from the one before, as flags; slices outside the field repeat it. */
+/* Slices of a unit's mask that differ from the one before, as flags; slices outside the field repeat it.
+ * Writes up to 8 nibbles, without branches that no processor foresees. */
 static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
     uint32_t flags = 0, previous = 0, n = 0;
     for (uint32_t s = 0; s < 8; s++) {
-        uint32_t nibble = mask >> (4 * s) & 15;
-        if ((in_field >> (4 * s) & 15) == 0 || nibble == previous) continue;
-        flags |= 1u << s;
-        nibbles[n++] = (uint8_t)nibble;
-        previous = nibble;
+        const uint32_t nibble = mask >> (4 * s) & 15,
+                       differs = (uint32_t)((in_field >> (4 * s) & 15) != 0) & (uint32_t)(nibble != previous);
+        nibbles[n] = (uint8_t)nibble;
+        n += differs;
+        flags |= differs << s;
+        previous = differs ? nibble : previous;
     }
     return flags;
 }
@@ -101,7 +103,7 @@ static uint32_t mask_flags(uint32_t mask, uint32_t in_field, uint8_t *nibbles) {
 static uint32_t put_mask(uint32_t *words, const uint32_t *unit_mask, const uint32_t *unit_in_field,
                          uint64_t value, csz_type type) {
     uint32_t at = csz_value_put(words, value, type), nflags = 0, nnibbles = 0;
-    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8];
+    uint8_t flags[CSZ_TILE_UNITS + 4] = {0}, nibbles[CSZ_TILE_UNITS * 8 + 8];
     uint32_t *group_class = words + at, nmixed = 0, nliterals = 0, literals[CSZ_TILE_UNITS];
     uint8_t mixed[CSZ_TILE_UNITS / 4 + 4] = {0};
     group_class[0] = group_class[1] = 0;
