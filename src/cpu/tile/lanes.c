@@ -158,12 +158,17 @@ static int decode_s(csz_tile_work *w, const csz_decode_tables *t, csz_lane_set *
 
 enum { ESCAPES_MAX = 128 }; /* of a csz_lane */
 
-/* Of CSZ_LANES_AT_ONCE lanes: places of escapes, 64 codes a mask, how many there are, and their symbols. */
+/* Of CSZ_LANES_AT_ONCE lanes: how many escapes there are, and their symbols. */
 typedef struct escape_group {
-    uint64_t mask[CSZ_LANES_AT_ONCE][2];
     uint32_t n[CSZ_LANES_AT_ONCE];
     uint16_t entry[CSZ_LANES_AT_ONCE][ESCAPES_MAX];
 } escape_group;
+
+/* Of all lanes of a set: places of escapes, 64 codes a mask, and how many there are. */
+typedef struct escape_places {
+    uint64_t mask[64][2];
+    uint8_t n[64];
+} escape_places;
 
 /* Symbols i to i + 3 of a lane's escapes, of which those below n count: returns by how many bits it advances.
  */
@@ -224,30 +229,42 @@ static void decode_escape_raw(int16_t *delta, const uint8_t *bits, csz_lane *in,
     set_deltas(delta, entry, raw, n16);
 }
 
-/* Escapes of lanes i and up, CSZ_LANES_AT_ONCE of them, replace the codes that group->mask marks; a lane has
- * nmasks masks, and the codes that it marks are `escape`. */
-static void decode_escapes(csz_tile_work *w, const uint16_t *table, csz_lane_set *set, uint32_t i,
-                           escape_group *group, uint32_t nmasks, uint16_t escape) {
-    const uint32_t nlanes = set->n - i < CSZ_LANES_AT_ONCE ? set->n - i : CSZ_LANES_AT_ONCE;
+/* Escapes of these lanes, CSZ_LANES_AT_ONCE or fewer, replace the codes that their masks mark, which are
+ * `escape`; a lane has nmasks masks. */
+static void decode_escapes(csz_tile_work *w, const uint16_t *table, csz_lane_set *set,
+                           const escape_places *places, const uint8_t *numbers, uint32_t nlanes,
+                           uint32_t nmasks, uint16_t escape) {
     csz_lane lanes[CSZ_LANES_AT_ONCE];
-    for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) {
-        lanes[l] = set->lanes[l < nlanes ? i + l : i];
-        group->n[l] = 0;
-        for (uint32_t k = 0; l < nlanes && k < nmasks; k++)
-            group->n[l] += (uint32_t)__builtin_popcountll(group->mask[l][k]);
+    escape_group group;
+    for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE; l++) { /* fewer lanes repeat the first */
+        const uint32_t i = numbers[l < nlanes ? l : 0];
+        lanes[l] = set->lanes[i];
+        group.n[l] = places->n[i];
     }
-    decode_escape_symbols(w->bits, table, lanes, group);
+    decode_escape_symbols(w->bits, table, lanes, &group);
     for (uint32_t l = 0; l < nlanes; l++) {
+        const uint32_t i = numbers[l];
         int16_t delta[ESCAPES_MAX + 8];
         const int16_t *next = delta;
-        if (set_direct(delta, group->entry[l], (group->n[l] + 15) & ~15u))
-            decode_escape_raw(delta, w->bits, &lanes[l], group->entry[l], group->n[l]);
+        if (set_direct(delta, group.entry[l], (group.n[l] + 15) & ~15u))
+            decode_escape_raw(delta, w->bits, &lanes[l], group.entry[l], group.n[l]);
         for (uint32_t k = 0; k < nmasks; k++) {
-            int16_t *code = w->code16 + (set->number[i + l] * nmasks + k) * 64;
-            next = csz_codes_scatter(code, next, group->mask[l][k], escape, &w->orders);
+            int16_t *code = w->code16 + (set->number[i] * nmasks + k) * 64;
+            next = csz_codes_scatter(code, next, places->mask[i][k], escape, &w->orders);
         }
-        set->lanes[i + l].at = lanes[l].at;
+        set->lanes[i].at = lanes[l].at;
     }
+}
+
+/* Lanes with escapes, those with the most first: lanes that are decoded together should take equally long.
+ * Returns how many there are. */
+static uint32_t order_by_escapes(uint8_t *numbers, const escape_places *places, uint32_t nlanes) {
+    uint8_t first[ESCAPES_MAX / 4 + 2] = {0}; /* of those with so many steps of four, or fewer */
+    for (uint32_t i = 0; i < nlanes; i++) first[(places->n[i] + 3) / 4]++;
+    for (uint32_t k = ESCAPES_MAX / 4 + 1; k-- > 0;) first[k] = (uint8_t)(first[k] + first[k + 1]);
+    const uint32_t n = first[1];
+    for (uint32_t i = nlanes; i-- > 0;) numbers[--first[(places->n[i] + 3) / 4]] = (uint8_t)i;
+    return n;
 }
 
 /* Places of a code among 64. */
@@ -297,13 +314,19 @@ static inline int decode_vector(csz_tile_work *w, const csz_decode_tables *t, cs
                                 int book) {
     const uint32_t per_lane = mode == CSZ_MODE_M ? 16 : 32, nmasks = mode == CSZ_MODE_P ? 1 : 2;
     const uint16_t escape = mode == CSZ_MODE_P ? 15 - 7 : mode == CSZ_MODE_Q ? 3 - 1 : 0;
-    escape_group group = {0};
+    escape_places places;
+    uint8_t numbers[64];
     decode_all_symbols(w, t->entry[book], set, mode);
-    for (uint32_t i = 0; i < set->n; i += CSZ_LANES_AT_ONCE) {
-        for (uint32_t l = 0; l < CSZ_LANES_AT_ONCE && i + l < set->n; l++)
-            open_lane(w, set->number[i + l], w->entry + (i + l) * per_lane, mode, group.mask[l]);
-        decode_escapes(w, t->entry[book + 1], set, i, &group, nmasks, escape);
+    for (uint32_t i = 0; i < set->n; i++) {
+        uint64_t *mask = places.mask[i];
+        open_lane(w, set->number[i], w->entry + i * per_lane, mode, mask);
+        places.n[i] =
+            (uint8_t)(__builtin_popcountll(mask[0]) + (nmasks > 1 ? __builtin_popcountll(mask[1]) : 0));
     }
+    const uint32_t n = order_by_escapes(numbers, &places, set->n);
+    for (uint32_t i = 0; i < n; i += CSZ_LANES_AT_ONCE)
+        decode_escapes(w, t->entry[book + 1], set, &places, numbers + i,
+                       n - i < CSZ_LANES_AT_ONCE ? n - i : CSZ_LANES_AT_ONCE, nmasks, escape);
     return used_up(set);
 }
 
