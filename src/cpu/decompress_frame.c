@@ -18,6 +18,7 @@ typedef struct decompress_job {
     int level;                /* of the values that are wanted */
     int decoded;              /* the coarsest lattice that has them */
     int now;                  /* that is being decoded */
+    uint32_t at_once;         /* tiles that a thread claims */
     csz_needed need;
     atomic_uint next;
     atomic_uint value_hash;
@@ -146,12 +147,12 @@ static void decompress_body(void *arg, int rank) {
     /* all tiles, or those of one level */
     const uint32_t begin = job->levels ? job->levels->shape.first[job->now] : 0,
                    last = begin + (job->levels ? job->levels->level[job->now].box.ntiles : job->box.ntiles);
-    uint32_t hash = 0, skipped = 0, nchunks = (last - begin + CHUNK_TILES - 1) / CHUNK_TILES;
+    uint32_t hash = 0, skipped = 0, at_once = job->at_once, nchunks = (last - begin + at_once - 1) / at_once;
     double mark = profile ? csz_now() : 0;
     for (;;) {
         uint32_t chunk = atomic_fetch_add(&job->next, 1);
         if (chunk >= nchunks || atomic_load(&job->damaged)) break;
-        uint32_t first = begin + chunk * CHUNK_TILES, end = first + CHUNK_TILES;
+        uint32_t first = begin + chunk * at_once, end = first + at_once;
         if (end > last) end = last;
         if (job->now == job->decoded) atomic_fetch_add(&job->scratch->tiles_done, end - first);
         uint64_t at = csz_frame_tile_offset(job->view, first);
@@ -181,6 +182,13 @@ static void decompress_body(void *arg, int rank) {
     }
     atomic_fetch_add(&job->value_hash, hash);
     atomic_fetch_add(&job->skipped, skipped);
+}
+
+/* Finding the first of the tiles costs a little, but a lattice of few tiles waits for the thread that claimed
+ * last. */
+static uint32_t tiles_at_once(uint32_t ntiles, int nthreads) {
+    const uint32_t n = nthreads > 1 ? ntiles / (32 * (uint32_t)nthreads) : CHUNK_TILES;
+    return n < 1 ? 1 : n > CHUNK_TILES ? CHUNK_TILES : n;
 }
 
 static csz_status make_levels(decompress_job *job, int nthreads) {
@@ -233,6 +241,7 @@ csz_status csz_cpu_frame_decompress(csz_cpu_scratch *s, void *data, const uint64
     for (; job.now >= job.decoded && !atomic_load(&job.damaged); job.now--) {
         atomic_store(&job.next, 0);
         const uint32_t ntiles = job.levels ? job.levels->level[job.now].box.ntiles : job.box.ntiles;
+        job.at_once = tiles_at_once(ntiles, nthreads);
         csz_team_run(&s->team, csz_threads_for_phase(ntiles, nthreads), decompress_body, &job);
     }
     csz_scratch_gather_stages(s, nthreads);

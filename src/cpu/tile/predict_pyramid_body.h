@@ -268,8 +268,8 @@ static inline __attribute__((always_inline)) void NAME(predict_line)(FLOAT *out,
         NAME(predict_inside)(out, ways, nways, stride, n);
 }
 
-/* The same in planes of rows that are nplanes, pitch apart.  Kept out of line, once for each number of dims,
- * so that a few elements cost little, and rows vectorise. */
+/* Kept out of line, once for each number of dims, so that single elements cost little and rows, whose stride
+ * is 1, vectorise. */
 #define DEFINE_PREDICT_LINES(NWAYS)                                                          \
     static __attribute__((noinline)) void NAME(predict_lines##NWAYS)(                        \
         FLOAT * out, FLOAT(*room)[PLANE_MAX], NAME(way) * ways, size_t stride, uint32_t n) { \
