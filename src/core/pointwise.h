@@ -82,13 +82,13 @@ CSZ_FN int csz_pointwise_exponent(int sampled, double bound, double floor, int i
 }
 
 /* Element i of a frame's sample of n elements: all, or one of each stride. */
-CSZ_FN uint64_t csz_pointwise_sample_n(uint64_t n) {
+CSZ_FN uint32_t csz_pointwise_sample_n(uint32_t n) {
     return n < CSZ_POINTWISE_SAMPLES ? n : CSZ_POINTWISE_SAMPLES;
 }
-CSZ_FN uint64_t csz_pointwise_sample_at(uint64_t i, uint64_t n) {
+CSZ_FN uint32_t csz_pointwise_sample_at(uint32_t i, uint32_t n) {
     if (n < CSZ_POINTWISE_SAMPLES) return i;
-    const uint64_t stride = n / CSZ_POINTWISE_SAMPLES;
-    return i * stride + csz_mix((uint32_t)i) % stride;
+    const uint32_t stride = n / CSZ_POINTWISE_SAMPLES;
+    return i * stride + csz_mix(i) % stride;
 }
 
 /* Of a value of the sample: its exponent, or CSZ_NO_EXPONENT where it does not count. */

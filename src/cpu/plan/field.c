@@ -24,7 +24,7 @@ int csz_frame_exponent(const void *data, const csz_tile_plan *plan, const csz_fr
     }
     const uint64_t n = extent[0] * extent[1] * extent[2];
     int least = CSZ_NO_EXPONENT;
-    for (uint64_t i = 0; i < csz_pointwise_sample_n(n); i++) {
+    for (uint32_t i = 0; i < csz_pointwise_sample_n(n); i++) {
         const uint64_t at = csz_pointwise_sample_at(i, n), x = at % extent[2], row = at / extent[2],
                        y = row % extent[1], z = row / extent[1],
                        element = ((first[0] + z) * g->n[1] + first[1] + y) * g->n[2] + first[2] + x;

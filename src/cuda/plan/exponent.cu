@@ -6,7 +6,7 @@
  */
 #include "cuda/plan/work.cuh"
 
-enum { EXPONENT_THREADS = 256 };
+enum { EXPONENT_THREADS = 512, SAMPLES_EACH = CSZ_POINTWISE_SAMPLES / EXPONENT_THREADS };
 
 struct exponent_job {
     csz_work work;
@@ -14,11 +14,10 @@ struct exponent_job {
     const void *data; /* of a single field */
 };
 
-CSZ_DEVICE int exponent_of(const void *data, uint64_t element, const csz_cuda_plan &plan) {
-    return plan.type == CSZ_F32 ? csz_pointwise_exponent_f32(__ldg((const uint32_t *)data + element),
-                                                             plan.has_fill, (uint32_t)plan.fill)
-                                : csz_pointwise_exponent_f64(__ldg((const uint64_t *)data + element),
-                                                             plan.has_fill, plan.fill);
+CSZ_DEVICE int exponent_of(uint64_t bits, const csz_cuda_plan &plan) {
+    return plan.type == CSZ_F32
+               ? csz_pointwise_exponent_f32((uint32_t)bits, plan.has_fill, (uint32_t)plan.fill)
+               : csz_pointwise_exponent_f64(bits, plan.has_fill, plan.fill);
 }
 
 static __global__ void __launch_bounds__(EXPONENT_THREADS)
@@ -28,12 +27,13 @@ static __global__ void __launch_bounds__(EXPONENT_THREADS)
     const uint32_t t = threadIdx.x, frame = blockIdx.x, field = frame / job.work.nframes;
     const csz_geometry *g = &job.plan.geometry;
     const csz_frame_box box = csz_frame_box_small(g, frame - field * job.work.nframes);
-    uint64_t first[3], extent[3], n = 1;
+    uint64_t first[3];
+    uint32_t extent[3], n = 1; /* a frame has 2^25 values at most: divisions of 64 bits take microseconds */
 #pragma unroll
     for (int i = 0; i < 3; i++) {
         const uint64_t end = (box.first[i] + box.tiles[i]) << g->log2_t[i];
         first[i] = box.first[i] << g->log2_t[i];
-        extent[i] = (end < g->n[i] ? end : g->n[i]) - first[i];
+        extent[i] = (uint32_t)((end < g->n[i] ? end : g->n[i]) - first[i]);
         n *= extent[i];
     }
     csz_previous_wait();
@@ -44,12 +44,19 @@ static __global__ void __launch_bounds__(EXPONENT_THREADS)
     /* less from a number above all, the least exponent is a largest number; 0: none */
     const int above = 1 << 16;
     uint32_t own = 0;
-#pragma unroll 1
-    for (uint64_t i = t; i < csz_pointwise_sample_n(n); i += EXPONENT_THREADS) {
-        const uint64_t at = csz_pointwise_sample_at(i, n), row = at / extent[2], x = at - row * extent[2],
+    uint64_t bits[SAMPLES_EACH]; /* loaded at the same time */
+#pragma unroll
+    for (uint32_t k = 0; k < SAMPLES_EACH; k++) {
+        const uint32_t i = min(t + k * EXPONENT_THREADS, csz_pointwise_sample_n(n) - 1),
+                       at = csz_pointwise_sample_at(i, n), row = at / extent[2], x = at - row * extent[2],
                        z = row / extent[1], y = row - z * extent[1];
-        const int exponent =
-            exponent_of(data, ((first[0] + z) * g->n[1] + first[1] + y) * g->n[2] + first[2] + x, job.plan);
+        const uint64_t element = ((first[0] + z) * g->n[1] + first[1] + y) * g->n[2] + first[2] + x;
+        bits[k] = job.plan.type == CSZ_F32 ? __ldg((const uint32_t *)data + element)
+                                           : __ldg((const uint64_t *)data + element);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < SAMPLES_EACH; k++) {
+        const int exponent = exponent_of(bits[k], job.plan);
         if (exponent != CSZ_NO_EXPONENT) own = max(own, (uint32_t)(above - exponent));
     }
     own = csz_warp_max(own);
