@@ -125,16 +125,14 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
                            uint32_t *n_exceptions) {
     const uint32_t nwords = t.nwords;
     if (!is_staged && !lanes_are_inside(&t.job, t.offset + nwords)) return false;
-    const uint32_t mode = nwords ? words[0] & 15 : (uint32_t)CSZ_MODE_CONSTANT;
-    if (t.is_lorenzo && (mode == CSZ_MODE_CONSTANT || mode > CSZ_MODE_S)) return false;
     sparse_stream sparse;
-    const bool is_sparse = mode == CSZ_MODE_SPARSE;
+    const bool is_sparse = nwords && (words[0] & 15) == CSZ_MODE_SPARSE;
     const record_view<V> view =
         is_sparse ? sparse_open<V>(&sparse, words, nwords, RANK) : record_open<V>(words, nwords, RANK);
     const bool has_codes = view.mode != CSZ_MODE_CONSTANT;
     *n_exceptions = view.n_exceptions;
     if (!csz_agreed(t.is_lorenzo
-                        ? view.sound && lanes_are_narrow(view)
+                        ? view.sound && has_codes && lanes_are_narrow(view)
                         : record_is_plain(view) && (has_codes || flat_adds_up(&view, words, nwords))))
         return false;
     uint32_t good = 1;
