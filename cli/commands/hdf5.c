@@ -126,7 +126,7 @@ static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, co
     asked.bound = settings->bound;
     if (status == CSZ_OK) status = csz_range_bound(&settings->bound, &range, &asked);
     if (status == CSZ_OK)
-        (void)cli_note_bound(asked.bound_mode, asked.bound, settings->bound, field->input.name,
+        (void)cli_note_bound(asked.bound_mode, asked.bound, settings->bound, 0, field->input.name,
                              range.max - range.min, 0);
     settings->bound_mode = CSZ_BOUND_ABS;
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "find the range of", field->input.name);

@@ -129,6 +129,8 @@ static void print_table(const cli_repack *r) {
         }
         if (v->options.bound_mode == CSZ_BOUND_EXACT)
             snprintf(bound, sizeof bound, "exact");
+        else if (v->options.floor > 0)
+            snprintf(bound, sizeof bound, "%.4g pwr, floor %.4g", v->bound_abs, v->options.floor);
         else if (!cli_is_ranged(v->options.bound_mode))
             snprintf(bound, sizeof bound, "%.4g %s", v->bound_abs, cli_mode_names[v->options.bound_mode]);
         else if (v->has_no_range)
@@ -143,6 +145,7 @@ static void print_table(const cli_repack *r) {
         if (!is_dry)
             printf("  %.4g%s", error,
                    v->options.bound_mode == CSZ_BOUND_PWR && error != 0 ? " of its value" : "");
+        if (!is_dry && v->options.floor > 0) printf(", %.4g absolute", v->metrics.max_abs_error);
         putchar('\n');
     }
     if (is_dry) return;
@@ -176,6 +179,7 @@ static void print_json(const cli_repack *r) {
                         v->kept_as || v->options.bound_mode == CSZ_BOUND_PWR ? nothing
                         : v->has_no_range                                    ? 0
                                                                              : v->bound_abs);
+        cli_json_double(&json, "floor", !v->kept_as && v->options.floor > 0 ? v->options.floor : nothing);
         cli_json_string(&json, "fill", has_fill ? cli_number_text(fill, v->options.fill, v->type) : NULL);
         cli_json_u64(&json, "nbytes", v->nbytes);
         cli_json_u64(&json, "nbytes_before", v->nbytes_before);

@@ -84,6 +84,21 @@ values.tofile(open("two.f32", "wb"))'
 "$csz" compress two.f32 -d 100x1000 -m exact -o two.csz >out.txt && "$csz" decompress two.csz -o two.nc:t >out.txt
 holds "repack with numbers far outside" "$csz" hdf5 repack two.nc two2.nc -m rel -e 1e-3
 says "notes what is lost beside them" '^csz: note: the bound, -m rel -e 0.001, is 2e.17, but most values of /t span 39.96 .*give --fill /t=2e20 if' err.txt
+python3 -c '
+import array
+values = array.array("f", (i % 1000 / 25 for i in range(100000)))
+values[3000:19000] = array.array("f", [-9999]) * 16000
+values.tofile(open("missing.f32", "wb"))'
+"$csz" compress missing.f32 -d 100x1000 -m exact -o missing.csz >out.txt && "$csz" decompress missing.csz -o missing.nc:t >out.txt
+for bound in '-m pwr' '-m abs' '-m pwr --dry-run' '-m abs --dry-run'; do
+    # shellcheck disable=SC2086 # several options
+    holds "repack with an undeclared fill value, $bound" "$csz" hdf5 repack missing.nc missing2.nc -f -e 1e-3 $bound
+    says "notes it" '^csz: note: /t has -9999 in about 1[0-9.]+% of its values, .*; give --fill /t=-9999 if it marks' err.txt
+done
+for fill in t=-9999 t=none; do
+    holds "repack with --fill $fill" "$csz" hdf5 repack missing.nc missing2.nc -f -e 1e-3 -m pwr --fill $fill
+    same_text "has no note" "" "$(cat err.txt)"
+done
 if ((reads)); then
     ncdump -h in.nc | sed 1d >wanted.txt
     ncdump -h out.nc | sed 1d >found.txt
@@ -142,6 +157,17 @@ for words in '--var T=1abs,T=2abs' '--var T=1abs --skip T' '--skip T,T' '--fill 
 done
 holds "a name and a path, a bound and a fill value" "$csz" hdf5 repack in.nc --dry-run --var p=1abs,/p=2abs --fill p=-999
 refuses 2 "no variable with a bound" "a pointwise bound of 2" "$csz" hdf5 repack in.nc pwr2.nc --var T=2pwr
+holds "a floor as large as the values" "$csz" hdf5 repack in.nc coarse.nc -f -m pwr -e 1e-3 --floor 100
+says "is noted" '^csz: note: the floor of /T is 100, and its values span .*: all may come back as one; give a smaller --floor$' err.txt
+says "is in the table, with the absolute error" '^/T .* 0.001 pwr, floor 100 +[0-9.]+  0, [1-9][0-9.]* absolute$' out.txt
+holds "and in JSON" "$csz" hdf5 repack in.nc --json --dry-run -m pwr -e 1e-3 --floor 100
+says "as floor" '"name": "/T", .*"bound": 0.001, "bound_abs": null, "floor": 100,' out.txt
+holds "a share too fine for the type" "$csz" hdf5 repack in.nc fine.nc -m pwr -e 1e-7
+says "is noted" '^csz: note: the bound, -m pwr -e 1e-07, is too fine for logarithms of f32: /T is kept bit for bit$' err.txt
+says "and the table says exact" '^/T .* exact +[0-9.]+  0$' out.txt
+says "but not of f64" '^/p .* 1e-07 pwr ' out.txt
+holds "with a floor" "$csz" hdf5 repack in.nc fine.nc -f -m pwr -e 1e-7 --floor 0.01
+says "that holds alone" '^/T .* 0.01 abs ' out.txt
 holds "--unsigned-zeros, beside bounds that keep signs" "$csz" hdf5 repack in.nc zeros.nc -m rel -e 1e-3 --var T=1e-6pwr,/g/u=exact --unsigned-zeros -q
 holds "are in the words of the others" bash -c "h5dump -pH -d p zeros.nc | grep -q 'PARAMS { 2048 ' && ! h5dump -pH -d T zeros.nc | grep -q '{ 2051 '"
 holds "-p auto" "$csz" hdf5 repack in.nc out3.nc -m rel -e 1e-3 -p auto -q
