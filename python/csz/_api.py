@@ -188,7 +188,9 @@ def compress(
         predictor=predictor, backend=backend, threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
-    _warnings.warn_of_bound(array, abs, rel, psnr, fill)
+    _warnings.warn_of_bound(array, abs, rel, psnr, floor, fill)
+    if pwr is not None:
+        _warnings.warn_of_fineness(archive, pwr)
     if ratio is not None or size is not None:
         _warnings.warn_of_target(array, archive, fill)
     if not _arrays.is_device(array) and _warnings.starts_as_archive(array):

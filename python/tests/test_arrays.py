@@ -299,7 +299,9 @@ class ImplausibleBound(unittest.TestCase):
         field = smooth((800, 1000))
         half = 0.6 * float(np.ptp(field))
         for bound, says in (({"rel": 2}, r"^rel=2 allows errors of 2 times the range"), ({"abs": 1e6}, r"^abs=1e\+06 exceeds what the values span"),
-                            ({"abs": half}, "exceeds half of what the values span"), ({"psnr": 1}, "^psnr=1 allows errors of 0.891 times .*larger PSNR")):
+                            ({"abs": half}, "exceeds half of what the values span"), ({"pwr": 1e-3, "floor": 1e6}, r"^floor=1e\+06 exceeds what .* smaller floor$"),
+                            ({"pwr": 1e-7}, "^pwr=1e-07 is too fine for logarithms of float32: every value is kept bit for bit$"),
+                            ({"pwr": 1e-7, "floor": 0.01}, "^pwr=1e-07 is too fine .*: every value is kept within the floor, 0.01$"), ({"psnr": 1}, "^psnr=1 allows errors of 0.891 times .*larger PSNR")):
             with self.assertWarnsRegex(UserWarning, says) as caught:
                 csz.compress(field, **bound)
             self.assertEqual(caught.filename, __file__)
@@ -315,6 +317,8 @@ class ImplausibleBound(unittest.TestCase):
             warnings.simplefilter("error")
             csz.compress(np.zeros((100, 200), "f4"), abs=1e-3)
             csz.compress(smooth((100, 200)), rel=0.1)
+            csz.compress(smooth((100, 200)), pwr=1e-3, floor=0.1)
+            csz.compress(smooth((100, 200), "float64"), pwr=1e-7)
 
 
 class ForgottenFill(unittest.TestCase):

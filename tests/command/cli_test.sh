@@ -749,6 +749,8 @@ import array
 values = array.array("f", open("noise.f32", "rb").read())
 print(0.6 * (max(values) - min(values)))')" -f -o odd.csz
 says "with a note, too" '^csz: note: the bound, .*, exceeds half of what sampled values of noise.f32 span, .*: most may come back' err.txt
+holds "so is a floor beyond it" "$csz" compress noise.f32 -d 2097152 -m pwr -e 1e-3 --floor 100 -f -o odd.csz
+says "with a note of the floor" '^csz: note: the floor, 100, exceeds what sampled values of noise.f32 span, .*; give a smaller --floor$' err.txt
 head -c 4000 noise.f32 >few.f32
 holds "of few values all are looked at" "$csz" compress few.f32 -d 1000 -e 100 -f -o odd.csz
 says "and the note speaks of all" '^csz: note: the bound, 100, exceeds what the values of few.f32 span, .*: all may come back' err.txt
