@@ -22,7 +22,7 @@ enum {
     LOG2_OCTAVE = 12,
     OCTAVE = 1 << LOG2_OCTAVE, /* numbers of bounds for each doubling */
     LEAST_F32 = -126 * OCTAVE, /* a tighter one keeps every bit, see core/quantum.h */
-    LEAST_F64 = -1000 * OCTAVE,
+    LEAST_F64 = -1022 * OCTAVE,
     MOST_NUMBER = 1024 * OCTAVE - 1, /* a larger one is infinite */
     LEAST_STEP = OCTAVE / 32,        /* while one side is unknown */
     STEP_GROWS = 2,                  /* by this factor each time */
@@ -50,7 +50,7 @@ static int64_t exact_number(const csz_target *t) { return t->least - 1; }
 static double bound_at(const csz_target *t, int64_t i) {
     const int64_t e = i >> LOG2_OCTAVE; /* floor, as all compilers shift */
     if (i == exact_number(t)) return 0;
-    return (double)(OCTAVE + (i - e * OCTAVE)) * csz_power_of_two((int)(e - LOG2_OCTAVE));
+    return (double)(OCTAVE + (i - e * OCTAVE)) / OCTAVE * csz_power_of_two((int)e);
 }
 
 /* The largest number whose bound is not above x, a positive number. */
