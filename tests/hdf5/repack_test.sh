@@ -261,6 +261,33 @@ ncgen -k nc4 -o grows.nc grows.cdl
 holds "repack of chunks of one value" "$csz" hdf5 repack grows.nc grown.nc -e 1e-3
 says "notes that they grow" '^csz: note: /a becomes larger, 8.0 kB -> [0-9.]+ kB; --skip /a leaves it as it is$' err.txt
 says "and the file" '^csz: note: grown.nc is larger than grows.nc; give --skip ' err.txt
+holds "a dry run of it" "$csz" hdf5 repack grows.nc --dry-run -e 1e-3
+says "notes that, too" '^csz: note: the new file would be larger than grows.nc; give --skip ' err.txt
+says "and shows the size" '^grows.nc: [0-9.]+ kB -> about [0-9.]+ kB, ratio 0.[0-9]+$' out.txt
+python3 -c '
+print("netcdf tiny { dimensions: x = 300 ; variables:")
+for i in range(100):
+    print(f"float a{i}(x) ;")
+print("data:")
+for i in range(100):
+    print(f"a{i} =", ", ".join(str(k * (i + 7) % 101) for k in range(300)), ";")
+print("}")' >tiny.cdl
+ncgen -k nc4 -o tiny.nc tiny.cdl
+holds "repack of many small variables without chunks" "$csz" hdf5 repack tiny.nc tiny2.nc -e 1e-3
+says "notes that HDF5's index of chunks makes the file larger" '^csz: note: tiny2.nc is larger than tiny.nc; give --skip ' err.txt
+holds "so does a dry run" "$csz" hdf5 repack tiny.nc --dry-run -e 1e-3
+says "whatever each variable gains" '^/a7 +300 +0.001 abs +[1-9]' out.txt
+says "in a note" '^csz: note: the new file would be larger than tiny.nc; give --skip ' err.txt
+holds "its size" bash -c "'$csz' hdf5 repack tiny.nc --dry-run -e 1e-3 --json | python3 -c '
+import json, os, sys
+told, now = json.load(sys.stdin)[\"nbytes_out\"], os.path.getsize(\"tiny2.nc\")
+assert now * 0.8 < told < now * 1.2, (told, now)'"
+holds "repack of what was compressed within a bound" "$csz" hdf5 repack tiny2.nc tiny3.nc -e 1e-2
+says "notes it" '^csz: note: values of /a0 and of 99 other variables were compressed within a bound before, and errors add up; ' err.txt
+holds "repack of it without loss" "$csz" hdf5 repack tiny2.nc tiny4.nc -m exact
+same_text "has no such note" 0 "$(grep -c 'errors add up' err.txt)"
+holds "and of what was compressed without loss" "$csz" hdf5 repack tiny4.nc tiny5.nc -e 1e-3
+same_text "neither" 0 "$(grep -c 'errors add up' err.txt)"
 holds "nothing grows that is skipped" "$csz" hdf5 repack grows.nc grown.nc -f -e 1e-3 --skip a
 same_text "and no note says so" "" "$(cat err.txt)"
 
