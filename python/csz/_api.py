@@ -242,7 +242,7 @@ def compress_quietly(
         lib.csz_compress, device, (source.stream, out.stream),
         out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(shape), c.byref(options),
     )  # fmt: skip
-    _check(status, _compressing(status, device, source.nbytes))
+    _check(status, _compressing(status, device, source.nbytes, options.metadata_nbytes))
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
     lib.csz_context_fill_outlier(_library.context(device).handle, c.byref(outlier))
     warn = partial(_warnings.warn_of_fill, suspect, outlier, fill, source.dtype)
@@ -263,7 +263,7 @@ def compress_quietly(
     return result, warn
 
 
-def _compressing(status: int, device: int | None, nbytes: int) -> str:
+def _compressing(status: int, device: int | None, nbytes: int, metadata_nbytes: int) -> str:
     """What was done, for an error; of a target that cannot be reached how near it was."""
     target = _library.Target()
     if status != _errors.TargetError.status:
@@ -271,6 +271,8 @@ def _compressing(status: int, device: int | None, nbytes: int) -> str:
     lib.csz_context_target(_library.context(device).handle, c.byref(target), c.sizeof(target))
     if not nbytes:
         text = "an archive without values"
+    elif metadata_nbytes >= target.nbytes_wanted or 2 * metadata_nbytes >= target.nbytes:
+        text = f"name, dims and attrs take {metadata_nbytes}: the archive"
     elif not target.max > target.min:
         text = "its values are all equal or missing: the archive"
     elif target.most < target.least:

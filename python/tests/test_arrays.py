@@ -677,6 +677,8 @@ class Targets(unittest.TestCase):
         ):
             with self.subTest(said), self.assertRaisesRegex(csz.TargetError, said):
                 csz.compress(field, ratio=1e6)
+        with self.assertRaisesRegex(csz.TargetError, r"to 10000 bytes \(name, dims and attrs take 20\d\d\d: the archive has \d+, ratio"):
+            csz.compress(smooth((40, 50)), size=10000, attrs={"history": 20000 * "h"})
         with self.assertRaisesRegex(csz.TargetError, r"to 10 bytes \(an archive without values has \d+\)"):
             csz.compress(np.zeros((0, 7)), size=10)
         for given in ({"ratio": 0}, {"size": -1}, {"ratio": 2, "abs": 1}, {"ratio": 2, "size": 5}, {}, {"ratio": float("nan")}):
