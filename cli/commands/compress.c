@@ -398,7 +398,10 @@ static void note_target(const compression *c, const csz_info *info) {
     const csz_target *t = &c->target;
     const double width = cli_range_width(&c->range, &c->watch), ratio = cli_ratio(info);
     const char *name = c->source.stream.name;
-    if (!c->source.nbytes) return;
+    if (!c->source.nbytes) {
+        cli_note("note: %s has no values, so its archive reaches no ratio", name);
+        return;
+    }
     if (width > 0 && t->bound >= 0.1 * width)
         cli_note("note: such an archive of %s takes a bound of %.4g, %.0f%% of its range: most detail is "
                  "lost; ask for "

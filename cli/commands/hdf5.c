@@ -197,10 +197,10 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
     printf("cd_values    %s\n\n", list);
     printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
     printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
-    printf("             give one -F for each variable to compress: -F \"*,%d,...\" makes coordinates "
-           "(latitude, "
-           "time) lossy too\n",
-           id);
+    if (!settings->is_exact)
+        printf("             give one -F for each variable to compress: -F \"*,%d,...\" makes coordinates "
+               "(latitude, time) lossy too\n",
+               id);
     if (cli_is_ranged(settings->bound_mode) && settings->fill == CSZ_HDF5_FILL_DATASET)
         printf("             nccopy creates variables without their fill value: where VAR has one, add "
                "--fill V or "

@@ -635,6 +635,7 @@ class Metadata(unittest.TestCase):
             {"attrs": {"": 1}}, {"dims": ("x",)}, {"dims": "yx"}, {"attrs": {"a": {}}}, {"attrs": {"a": "x" * 2**20}}, {"name": 3},
             {"attrs": {"x" * 2000: 1}}, {"attrs": {3: 1}}, {"attrs": {"a": np.zeros((2, 2))}}, {"attrs": {"a": ["x\0"]}},
             {"name": "\ud800"}, {"attrs": {"a": "\ud800"}}, {"attrs": {"\ud800": 1}},
+            {"attrs": [("a", 1)]}, {"attrs": "units"},
         ):  # fmt: skip
             with self.subTest(given):
                 self.assertRaises(csz.ArgumentError, csz.compress, np.zeros((3, 4)), abs=1, **given)

@@ -27,6 +27,8 @@ cp out.txt cdvals.txt
 says "the line for h5repack" 'h5repack -f VAR:UD=411,0,3,0,3539053052,1062232653 IN.h5 OUT.h5' cdvals.txt
 says "the line for nccopy" 'nccopy -F VAR,411,0,3539053052,1062232653 IN.nc OUT.nc' cdvals.txt
 says "that * takes coordinates too, and what to give instead" 'one -F for each variable .*"\*,411,\.\.\." makes coordinates .*lossy' cdvals.txt
+holds "cdvals without loss" "$csz" hdf5 cdvals -m exact
+same_text "needs no such line" 0 "$(grep -c lossy out.txt)"
 says "the line for CDL" 'VAR:_Filter = "411,0,3539053052,1062232653" ;' cdvals.txt
 says "the line for h5py" 'compression=411, compression_opts=\(0, 3539053052, 1062232653\)' cdvals.txt
 says "the line for netCDF4" 'netCDF4.Dataset.fromcdl' cdvals.txt
