@@ -223,15 +223,15 @@ static void report_all(const csz_analysis *analyses, int n, const cli_field *fie
     cli_json_end(&json);
 }
 
-/* The range is known but for absolute bounds. */
+/* The range is known but for absolute bounds and floors. */
 static void note_bounds(const csz_analysis *analyses, int n, const cli_field *field,
                         const csz_options *options) {
     csz_value_range range = {analyses->max >= analyses->min, analyses->min, analyses->max};
-    if (options->bound_mode == CSZ_BOUND_ABS)
+    if (options->bound_mode == CSZ_BOUND_ABS || options->floor > 0)
         (void)csz_range_add(&range, field->data, field->nelements, field->field.type, options);
     for (int i = 0; range.has_values && i < n; i++)
-        if (cli_note_bound(options->bound_mode, analyses[i].bound, analyses[i].bound_abs, field->input.name,
-                           range.max - range.min, 0))
+        if (cli_note_bound(options->bound_mode, analyses[i].bound, analyses[i].bound_abs, options->floor,
+                           field->input.name, range.max - range.min, 0))
             return;
 }
 

@@ -242,8 +242,8 @@ static int run(bench *b, const cli_arguments *arguments) {
     if (status == CSZ_OK) status = measure(&decompress, b, decompress_once, arguments->repeat);
     cli_progress_stop();
     if (status != CSZ_OK) return cli_fail_status(status, "measure", cli_input_name(arguments->paths[0]));
-    (void)cli_note_bound(info.bound_mode, info.bound, info.bound_abs, cli_input_name(arguments->paths[0]),
-                         metrics.max - metrics.min, 0);
+    (void)cli_note_bound(info.bound_mode, info.bound, info.bound_abs, info.floor,
+                         cli_input_name(arguments->paths[0]), metrics.max - metrics.min, 0);
     (void)cli_fill_note_outlier(&outlier, arguments, b->field.type, cli_input_name(arguments->paths[0]));
     print_report(arguments, b, &info, &counts, &metrics, &compress, &decompress);
     return CLI_DONE;

@@ -309,12 +309,19 @@ static int fail_target(const compression *c) {
     const csz_target *t = &c->target;
     const double ratio = (double)c->source.nbytes / (double)t->nbytes;
     const char *name = c->source.stream.name;
+    const uint64_t metadata_nbytes = c->arguments->options.metadata_nbytes;
     char size[CLI_NBYTES_TEXT_NBYTES], wanted[CLI_NBYTES_TEXT_NBYTES], with[160];
     cli_nbytes_text(size, (double)t->nbytes);
     cli_nbytes_text(wanted, (double)t->nbytes_wanted);
     if (!c->source.nbytes)
         return cli_fail("%s cannot be brought to %s: an archive without values has %s; ask for a larger size",
                         name, wanted, size);
+    if (metadata_nbytes >= t->nbytes_wanted || 2 * metadata_nbytes >= t->nbytes) {
+        char metadata[CLI_NBYTES_TEXT_NBYTES];
+        return cli_fail("%s cannot be brought to %s: an archive found has %s, of which its name, dims and "
+                        "attributes take %s; give --no-metadata, or ask for a larger size or a smaller ratio",
+                        name, wanted, size, cli_nbytes_text(metadata, (double)metadata_nbytes));
+    }
     if (!(t->max > t->min)) /* zeros where there are no values */
         return cli_fail("%s cannot be brought to %s: its values are all equal or missing, and its archive "
                         "still has %s, ratio %.2f; ask for a larger size or a smaller ratio",
@@ -380,7 +387,10 @@ static void note_target(const compression *c, const csz_info *info) {
     const csz_target *t = &c->target;
     const double width = cli_range_width(&c->range, &c->watch), ratio = cli_ratio(info);
     const char *name = c->source.stream.name;
-    if (!c->source.nbytes) return;
+    if (!c->source.nbytes) {
+        cli_note("note: %s has no values, so its archive reaches no ratio", name);
+        return;
+    }
     if (width > 0 && t->bound >= 0.1 * width)
         cli_note("note: such an archive of %s takes a bound of %.4g, %.0f%% of its range: most detail is "
                  "lost; ask for less%s",
@@ -446,7 +456,7 @@ static void print_report(compression *c, const cli_output *output) {
     report.npyramids = c->npyramids;
     report.seconds = cli_workers_seconds(&c->workers);
     report.metrics = c->arguments->verify ? &c->metrics : NULL;
-    cli_many_add(report.nbytes_in, report.nbytes_out);
+    cli_many_add(report.nbytes_in, report.nbytes_out, 0);
     /* Of a failure one line is told, and where JSON goes to standard error nothing else does. */
     if (!c->is_broken && !(c->arguments->json && stream == stderr)) {
         if (c->targeted)

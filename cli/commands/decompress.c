@@ -405,7 +405,8 @@ static void print_report(const decompression *d, const cli_output *output) {
     report.nbytes_in = info->nbytes_archive;
     report.nbytes_out = d->selected.nbytes;
     report.seconds = cli_workers_seconds(&d->workers);
-    cli_many_add(report.nbytes_in, report.nbytes_out);
+    cli_many_add(report.nbytes_in, report.nbytes_out,
+                 info->metadata_nbytes && !cli_h5_is_path(output->path) && !cli_output_is_stdout(output));
     if (!d->arguments->json) {
         if (!d->arguments->quiet)
             print_text(stream, &report, output, d->seconds,

@@ -116,7 +116,7 @@ static int resolve_bound(csz_hdf5_settings *settings, const cli_field *field, co
     asked.bound = settings->bound;
     if (status == CSZ_OK) status = csz_range_bound(&settings->bound, &range, &asked);
     if (status == CSZ_OK)
-        (void)cli_note_bound(asked.bound_mode, asked.bound, settings->bound, field->input.name,
+        (void)cli_note_bound(asked.bound_mode, asked.bound, settings->bound, 0, field->input.name,
                              range.max - range.min, 0);
     settings->bound_mode = CSZ_BOUND_ABS;
     return status == CSZ_OK ? CLI_DONE : cli_fail_status(status, "find the range of", field->input.name);
@@ -187,9 +187,10 @@ static void print_lines(const unsigned *words, size_t n, const csz_hdf5_settings
     printf("cd_values    %s\n\n", list);
     printf("h5repack     h5repack -f VAR:UD=%d,0,%zu,%s IN.h5 OUT.h5\n", id, n, list);
     printf("nccopy       nccopy -F VAR,%d,%s IN.nc OUT.nc\n", id, list);
-    printf("             give one -F for each variable to compress: -F \"*,%d,...\" makes coordinates "
-           "(latitude, time) lossy too\n",
-           id);
+    if (!settings->is_exact)
+        printf("             give one -F for each variable to compress: -F \"*,%d,...\" makes coordinates "
+               "(latitude, time) lossy too\n",
+               id);
     if (cli_is_ranged(settings->bound_mode) && settings->fill == CSZ_HDF5_FILL_DATASET)
         printf("             nccopy creates variables without their fill value: where VAR has one, add "
                "--fill V or --of IN.nc:VAR, or it counts for the range\n");

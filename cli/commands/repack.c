@@ -124,6 +124,8 @@ static void print_table(const cli_repack *r) {
         }
         if (v->options.bound_mode == CSZ_BOUND_EXACT)
             snprintf(bound, sizeof bound, "exact");
+        else if (v->options.floor > 0)
+            snprintf(bound, sizeof bound, "%.4g pwr, floor %.4g", v->bound_abs, v->options.floor);
         else if (!cli_is_ranged(v->options.bound_mode))
             snprintf(bound, sizeof bound, "%.4g %s", v->bound_abs, cli_mode_names[v->options.bound_mode]);
         else if (v->has_no_range)
@@ -138,12 +140,12 @@ static void print_table(const cli_repack *r) {
         if (!is_dry)
             printf("  %.4g%s", error,
                    v->options.bound_mode == CSZ_BOUND_PWR && error != 0 ? " of its value" : "");
+        if (!is_dry && v->options.floor > 0) printf(", %.4g absolute", v->metrics.max_abs_error);
         putchar('\n');
     }
-    if (is_dry) return;
-    printf("%s -> %s: %s -> %s, ratio %.2f\n", r->input_path, r->output_path,
-           cli_nbytes_text(in, (double)r->nbytes_in), cli_nbytes_text(out, (double)r->nbytes_out),
-           (double)r->nbytes_in / (double)r->nbytes_out);
+    printf("%s%s%s: %s -> %s%s, ratio %.2f\n", r->input_path, is_dry ? "" : " -> ",
+           is_dry ? "" : r->output_path, cli_nbytes_text(in, (double)r->nbytes_in), is_dry ? "about " : "",
+           cli_nbytes_text(out, (double)r->nbytes_out), (double)r->nbytes_in / (double)r->nbytes_out);
 }
 
 static void print_json(const cli_repack *r) {
@@ -153,7 +155,7 @@ static void print_json(const cli_repack *r) {
     cli_json_string(&json, "input", r->input_path);
     cli_json_string(&json, "output", r->arguments->dry_run ? NULL : r->output_path);
     cli_json_u64(&json, "nbytes_in", r->nbytes_in);
-    cli_json_double(&json, "nbytes_out", r->arguments->dry_run ? NAN : (double)r->nbytes_out);
+    cli_json_u64(&json, "nbytes_out", r->nbytes_out);
     cli_json_begin_array(&json, "variables");
     for (uint64_t i = 0; i < r->nvariables; i++) {
         const cli_repack_variable *v = &r->variables[i];
@@ -171,6 +173,7 @@ static void print_json(const cli_repack *r) {
                         v->kept_as || v->options.bound_mode == CSZ_BOUND_PWR ? nothing
                         : v->has_no_range                                    ? 0
                                                                              : v->bound_abs);
+        cli_json_double(&json, "floor", !v->kept_as && v->options.floor > 0 ? v->options.floor : nothing);
         cli_json_string(&json, "fill", has_fill ? cli_number_text(fill, v->options.fill, v->type) : NULL);
         cli_json_u64(&json, "nbytes", v->nbytes);
         cli_json_u64(&json, "nbytes_before", v->nbytes_before);
@@ -198,25 +201,46 @@ static void note_growth(const cli_repack *r) {
                  cli_nbytes_text(before, (double)v->nbytes_before),
                  cli_nbytes_text(after, (double)v->nbytes_after), v->path);
     }
-    if (!r->arguments->dry_run && r->nbytes_out > r->nbytes_in)
-        cli_note("note: %s is larger than %s; give --skip for variables of few values or small chunks, or a "
+    const int is_dry = r->arguments->dry_run;
+    if (r->nbytes_out > r->nbytes_in)
+        cli_note("note: %s %s larger than %s; give --skip for variables of few values or small chunks, or a "
                  "larger bound",
-                 r->output_path, r->input_path);
+                 is_dry ? "the new file" : r->output_path, is_dry ? "would be" : "is", r->input_path);
 }
 
-/* Fletcher32 could stay behind our filter, but nccopy and NCO fail to copy a variable that has both. */
-static void note_checksums(const cli_repack *r) {
-    const char *first = NULL;
+/* "/T and of 2 other variables": of those that are compressed; 0 if is_one holds of none. */
+static int name_those(char *text, size_t nbytes, const cli_repack *r,
+                      int (*is_one)(const cli_repack_variable *)) {
     unsigned long long n = 0;
-    char others[64] = "";
+    const char *first = NULL;
     for (uint64_t i = 0; i < r->nvariables; i++) {
-        if (r->variables[i].kept_as || !r->variables[i].has_fletcher32) continue;
+        if (r->variables[i].kept_as || !is_one(&r->variables[i])) continue;
         if (!n++) first = r->variables[i].path;
     }
-    if (n > 1) snprintf(others, sizeof others, " and of %llu other variable%s", n - 1, n == 2 ? "" : "s");
-    if (n)
-        cli_note("note: the Fletcher32 checksums of %s%s are left out; what the filter writes has its own",
-                 first, others);
+    if (n == 1) snprintf(text, nbytes, "%s", first);
+    if (n > 1) snprintf(text, nbytes, "%s and of %llu other variable%s", first, n - 1, n == 2 ? "" : "s");
+    return n > 0;
+}
+
+static int loses_checksums(const cli_repack_variable *v) { return v->has_fletcher32; }
+
+static int adds_errors(const cli_repack_variable *v) {
+    return v->has_bound && v->options.bound_mode != CSZ_BOUND_EXACT;
+}
+
+/*
+ * Fletcher32 could stay behind our filter, but nccopy and NCO fail to copy a variable that has both.  The
+ * bound of a second compression is kept against the values of the first.
+ */
+static void note_history(const cli_repack *r) {
+    char names[512];
+    if (name_those(names, sizeof names, r, loses_checksums))
+        cli_note("note: the Fletcher32 checksums of %s are left out; what the filter writes has its own",
+                 names);
+    if (name_those(names, sizeof names, r, adds_errors))
+        cli_note("note: values of %s were compressed within a bound before, and errors add up; repack the "
+                 "original file if it is at hand",
+                 names);
 }
 
 int cli_run_repack(const cli_arguments *arguments) {
@@ -237,7 +261,7 @@ int cli_run_repack(const cli_arguments *arguments) {
     else if (status == CLI_DONE && !arguments->quiet)
         print_table(&r);
     if (status == CLI_DONE) note_growth(&r);
-    if (status == CLI_DONE) note_checksums(&r);
+    if (status == CLI_DONE) note_history(&r);
     for (int i = 0; i < r.nrules; i++) free(r.rules[i].name);
     for (uint64_t i = 0; i < r.nvariables; i++) free(r.variables[i].path);
     free(r.rules);

@@ -18,7 +18,9 @@ typedef struct listing {
     cli_inputs *inputs;
     const cli_arguments *arguments;
     cli_command command;
-    uint64_t nothers; /* files of a folder that the command has no use for */
+    uint64_t nothers;   /* files of a folder that the command has no use for */
+    uint64_t nalone;    /* archives of csz verify without an original */
+    int walks_archives; /* the folder of archives, whose originals lie elsewhere */
 } listing;
 
 static char *join(const char *folder, const char *name) {
@@ -125,15 +127,30 @@ static char *archive_of(const listing *l, const char *path, const char *below) {
 
 /* ---- folders ---- */
 
-/* A file of a folder: 1 if the command takes it. */
+/* A file of a folder: 1 if the command takes it.  An original that csz compress would take needs an archive,
+ * and fails where that is not there. */
 static int is_wanted(const listing *l, const char *path, const char *archive) {
     const cli_expected *expected = &l->arguments->expected;
-    if (l->command == CLI_VERIFY)
-        return !cli_path_has_suffix(path, ".csz") && archive && access(archive, F_OK) == 0;
-    if (l->command != CLI_COMPRESS) return cli_path_has_suffix(path, ".csz");
-    if (cli_path_has_suffix(path, ".csz") || cli_path_is_archive(path)) return 0;
+    if (!(l->command & (CLI_COMPRESS | CLI_VERIFY))) return cli_path_has_suffix(path, ".csz");
+    if (cli_path_has_suffix(path, ".csz")) return 0;
+    if (archive && access(archive, F_OK) == 0) return 1;
+    if (cli_path_is_archive(path)) return 0;
     return (expected->has_type && expected->has_dims) || cli_path_has_suffix(path, ".npy") ||
            cli_path_has_suffix(path, ".f32") || cli_path_has_suffix(path, ".f64");
+}
+
+/* Whether the original of an archive in a folder is there: beside it, or below one of the folders that were
+ * given as the archive is below its own. */
+static int has_original(const listing *l, const char *archive, const char *below) {
+    const cli_arguments *arguments = l->arguments;
+    for (int i = 0; i < (l->walks_archives ? arguments->ninputs : 1); i++) {
+        char *path = l->walks_archives ? join(arguments->inputs[i], below) : strdup(archive);
+        if (path) path[strlen(path) - strlen(".csz")] = '\0';
+        const int is_there = path && access(path, F_OK) == 0;
+        free(path);
+        if (is_there) return 1;
+    }
+    return 0;
 }
 
 static int compare_entries(const struct dirent **a, const struct dirent **b) {
@@ -160,7 +177,11 @@ static int walk(listing *l, const char *folder, size_t root_nchars) {
         }
         if (path && lstat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
             status = walk(l, path, root_nchars);
-        } else if (path && S_ISREG(found.st_mode)) {
+        } else if (path && S_ISREG(found.st_mode) && l->command == CLI_VERIFY &&
+                   cli_path_has_suffix(path, ".csz")) {
+            if (l->walks_archives || !l->arguments->archives_dir)
+                l->nalone += !has_original(l, path, path + root_nchars);
+        } else if (path && S_ISREG(found.st_mode) && !l->walks_archives) {
             if (l->command == CLI_VERIFY) archive = archive_of(l, path, path + root_nchars);
             if (is_wanted(l, path, archive)) {
                 status = add(l, path, archive, path + root_nchars);
@@ -177,6 +198,14 @@ static int walk(listing *l, const char *folder, size_t root_nchars) {
     return status;
 }
 
+static void note_alone(listing *l, const char *folder) {
+    cli_note("note: %llu archive%s in %s left out; no original of %s is there, unless it is a dataset of an "
+             "HDF5 file, which is named as FILE:DATASET",
+             (unsigned long long)l->nalone, l->nalone == 1 ? "" : "s", folder,
+             l->nalone == 1 ? "its name" : "their names");
+    l->nalone = 0;
+}
+
 static int add_folder(listing *l, const char *folder) {
     static const char *const compress_words =
         "its .npy, .f32 and .f64 files are taken; for others give -t and -d";
@@ -191,10 +220,14 @@ static int add_folder(listing *l, const char *folder) {
                  l->command == CLI_COMPRESS ? compress_words
                  : l->command == CLI_VERIFY ? "originals have an archive of their name and .csz"
                                             : "archives end in .csz");
-    } else if (l->command == CLI_COMPRESS && l->nothers) {
+    } else if ((l->command & (CLI_COMPRESS | CLI_VERIFY)) && l->nothers) {
         cli_note("note: %llu other file%s in %s left out; %s", (unsigned long long)l->nothers,
-                 l->nothers == 1 ? "" : "s", folder, compress_words);
+                 l->nothers == 1 ? "" : "s", folder,
+                 l->command == CLI_COMPRESS
+                     ? compress_words
+                     : "only .npy, .f32 and .f64 files and those that have an archive are verified");
     }
+    if (l->nalone) note_alone(l, folder);
     return CLI_DONE;
 }
 
@@ -347,6 +380,13 @@ int cli_inputs_list(cli_inputs *inputs, const cli_arguments *arguments, cli_comm
     for (int i = 0; status == CLI_DONE && i < arguments->ninputs; i++) {
         has_tree |= arguments->recursive && is_folder(arguments->inputs[i]);
         status = add_path(&l, &i);
+    }
+    if (status == CLI_DONE && command == CLI_VERIFY && has_tree && arguments->archives_dir) {
+        const char *folder = arguments->archives_dir;
+        const size_t n = strlen(folder);
+        l.walks_archives = 1;
+        status = walk(&l, folder, n + (n && folder[n - 1] != '/'));
+        if (status == CLI_DONE && l.nalone) note_alone(&l, folder);
     }
     if (status == CLI_DONE && arguments->output_path && !inputs->output_folder &&
         (inputs->n > 1 || has_tree)) {

@@ -31,8 +31,22 @@ typedef struct many {
 
 static cli_job_sums job_sums; /* of the file that this process works on */
 
-void cli_many_add(uint64_t nbytes_in, uint64_t nbytes_out) {
-    job_sums = (cli_job_sums){nbytes_in, nbytes_out};
+void cli_many_add(uint64_t nbytes_in, uint64_t nbytes_out, int is_bare) {
+    job_sums = (cli_job_sums){nbytes_in, nbytes_out, is_bare != 0};
+}
+
+/* Of outputs that have their names from their archives: who names one has chosen its format. */
+static void note_bare(const many *m, uint64_t nbare) {
+    if (!nbare || (m->arguments->output_path && !m->inputs.output_folder)) return;
+    if (m->inputs.n == 1)
+        cli_note("note: the name, dims and attributes that %s has of its field are left out; give -o "
+                 "FILE.nc:NAME to have them",
+                 m->inputs.items[0].path);
+    else
+        cli_note(
+            "note: fields were restored without the names, dims and attributes that %llu of the archives "
+            "have of them; restore each with -o FILE.nc:NAME to have them",
+            (unsigned long long)nbare);
 }
 
 int cli_run_one(cli_arguments *arguments, cli_command command, int (*run)(const cli_arguments *arguments)) {
@@ -70,7 +84,7 @@ static uint64_t nbytes_of(void *user, uint64_t i) { return ((many *)user)->input
 static const char *name_of(void *user, uint64_t i) { return ((many *)user)->inputs.items[i].path; }
 
 static int work(void *user, uint64_t i, cli_job_sums *sums) {
-    job_sums = (cli_job_sums){0, 0};
+    job_sums = (cli_job_sums){0, 0, 0};
     const int status = run_item(user, i, is_large(user, i));
     *sums = job_sums;
     return status;
@@ -84,6 +98,7 @@ static void count(void *user, uint64_t i, int status, const cli_job_sums *sums) 
     if (status != CLI_DONE) return;
     m->sums.nbytes_in += sums->nbytes_in;
     m->sums.nbytes_out += sums->nbytes_out;
+    m->sums.nbare += sums->nbare;
 }
 
 /* As many processes as there are threads, small files, and memory for them. */
@@ -132,6 +147,7 @@ static int run_all(many *m, const char *stage) {
         count(m, i, status, &sums);
     }
     if (!to_stdout) print_sum(m);
+    note_bare(m, m->sums.nbare);
     if (m->nfailed)
         cli_fail("%llu of %llu files failed; the lines above say why", (unsigned long long)m->nfailed,
                  (unsigned long long)m->inputs.n);
@@ -143,9 +159,10 @@ int cli_run_many(cli_arguments *arguments, cli_command command, const char *stag
                  int (*run)(const cli_arguments *arguments)) {
     many m = {.arguments = arguments, .command = command, .run = run};
     int status = cli_inputs_list(&m.inputs, arguments, command);
-    if (status == CLI_DONE && m.inputs.n == 1 && !m.inputs.failed)
+    if (status == CLI_DONE && m.inputs.n == 1 && !m.inputs.failed) {
         status = run_item(&m, 0, 1);
-    else if (status == CLI_DONE && m.inputs.n) {
+        note_bare(&m, job_sums.nbare);
+    } else if (status == CLI_DONE && m.inputs.n) {
         arguments->is_one_of_many = 1;
         status = run_all(&m, stage);
     } else if (status == CLI_DONE && m.inputs.failed)

@@ -12,7 +12,8 @@ int cli_run_many(cli_arguments *arguments, cli_command command, const char *stag
 /* The subcommand with what an HDF5 file adds to its arguments. */
 int cli_run_one(cli_arguments *arguments, cli_command command, int (*run)(const cli_arguments *arguments));
 
-/* A command's file, of several, has been read and written: sizes for the line at the end. */
-void cli_many_add(uint64_t nbytes_in, uint64_t nbytes_out);
+/* A command's file has been read and written: sizes for the line at the end of several.  is_bare: its archive
+ * says more than what was restored has room for, name, dims and attributes, which a note tells. */
+void cli_many_add(uint64_t nbytes_in, uint64_t nbytes_out, int is_bare);
 
 #endif

@@ -18,14 +18,21 @@ double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch
     return watch->nlow ? watch->high[0].value - watch->low[0].value : 0;
 }
 
-int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width,
-                   int is_sample) {
-    if (mode == CSZ_BOUND_PWR || !(width > 0) || !(bound_abs >= 0.5 * width)) return 0;
-    if (mode == CSZ_BOUND_ABS)
-        cli_note("note: the bound, %.9g, exceeds %swhat %s of %s span, about %.4g: %s may come back as one; "
-                 "give a smaller -e, or -m rel for a share of the range",
-                 bound, bound_abs >= width ? "" : "half of ", is_sample ? "sampled values" : "the values",
-                 name, width, is_sample ? "most" : "all");
+int cli_is_coarse(csz_bound_mode mode, double bound_abs, double floor, double width) {
+    return width > 0 && (mode == CSZ_BOUND_PWR ? floor : bound_abs) >= 0.5 * width;
+}
+
+int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, double floor, const char *name,
+                   double width, int is_sample) {
+    const int is_pointwise = mode == CSZ_BOUND_PWR;
+    if (!cli_is_coarse(mode, bound_abs, floor, width)) return 0;
+    if (mode == CSZ_BOUND_ABS || is_pointwise)
+        cli_note("note: the %s, %.9g, exceeds %swhat %s of %s span, about %.4g: %s may come back "
+                 "as one; give a smaller %s",
+                 is_pointwise ? "floor" : "bound", is_pointwise ? floor : bound,
+                 (is_pointwise ? floor : bound_abs) >= width ? "" : "half of ",
+                 is_sample ? "sampled values" : "the values", name, width, is_sample ? "most" : "all",
+                 is_pointwise ? "--floor" : "-e, or -m rel for a share of the range");
     else
         cli_note("note: the bound, -m %s -e %.9g, is %.4g, and the values of %s span %.4g: all may come back "
                  "as one; give a %s -e",
@@ -34,9 +41,22 @@ int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const ch
     return 1;
 }
 
+int cli_note_fineness(const csz_options *asked, const csz_info *info, const char *name) {
+    const char *type = cli_type_names[info->field.type];
+    if (asked->bound_mode != CSZ_BOUND_PWR || info->bound_mode == CSZ_BOUND_PWR) return 0;
+    if (info->bound_mode == CSZ_BOUND_EXACT)
+        cli_note("note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: %s is kept bit for bit",
+                 asked->bound, type, name);
+    else
+        cli_note(
+            "note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: every value of %s is kept "
+            "within the floor, %.9g",
+            asked->bound, type, name, info->bound);
+    return 1;
+}
+
 void cli_note_implausible(const cli_source *source, const csz_info *info, const cli_arguments *arguments,
                           const csz_value_range *range, const csz_fill_watch *watch) {
-    const csz_options *asked = &arguments->options;
     const int is_sample = !range->has_values && watch->n < info->nelements;
     const char *name = source->stream.name;
     char dims[CLI_DIMS_TEXT_NBYTES];
@@ -48,18 +68,12 @@ void cli_note_implausible(const cli_source *source, const csz_info *info, const 
     if (cli_path_has_suffix(name, source->field.type == CSZ_F32 ? ".f64" : ".f32"))
         cli_note("note: the values of %s were read as %s, unlike what its name says", name,
                  source->field.type == CSZ_F32 ? "f32" : "f64");
-    if (asked->bound_mode == CSZ_BOUND_PWR && info->bound_mode == CSZ_BOUND_EXACT)
-        cli_note("note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: %s is kept bit for bit",
-                 asked->bound, cli_type_names[info->field.type], name);
-    else if (asked->bound_mode == CSZ_BOUND_PWR && info->bound_mode == CSZ_BOUND_ABS)
-        cli_note("note: the bound, -m pwr -e %.9g, is too fine for logarithms of %s: every value of %s is "
-                 "kept within the floor, %.9g",
-                 asked->bound, cli_type_names[info->field.type], name, info->bound);
+    (void)cli_note_fineness(&arguments->options, info, name);
     if (cli_source_is_archive(source))
         cli_note("note: %s is itself an archive, whose bytes were compressed as numbers; restore it with csz "
                  "decompress to have its field",
                  name);
-    else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, name,
+    else if (!cli_note_bound(info->bound_mode, info->bound, info->bound_abs, info->floor, name,
                              cli_range_width(range, watch), is_sample) &&
              !cli_fill_note_outlier(&outlier, arguments, info->field.type, name) &&
              info->nbytes_field >= WORTH_A_NOTE &&

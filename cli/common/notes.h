@@ -11,10 +11,18 @@
 /* max - min of the range, or else what the sample tells of it; 0 where there are no values. */
 double cli_range_width(const csz_value_range *range, const csz_fill_watch *watch);
 
-/* 1 after a note: the bound is half of what the values span, or more, so that all may come back as one.
- * name: of the field; is_sample: the width is that of a sample, so that the field's may be larger. */
-int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, const char *name, double width,
-                   int is_sample);
+/* Whether the bound, or a pointwise one's floor, is half of what the values span, or more, so that all may
+ * come back as one. */
+int cli_is_coarse(csz_bound_mode mode, double bound_abs, double floor, double width);
+
+/* 1 after a note that it is.  name: of the field; is_sample: the width is that of a sample, so that the
+ * field's may be larger. */
+int cli_note_bound(csz_bound_mode mode, double bound, double bound_abs, double floor, const char *name,
+                   double width, int is_sample);
+
+/* 1 after a note: the pointwise bound that was asked for is finer than logarithms of the type, and an archive
+ * of this info has another one. */
+int cli_note_fineness(const csz_options *asked, const csz_info *info, const char *name);
 
 /* What a sample of pairs of neighbours tells of the signs of zeros; empty at first. */
 typedef struct cli_zeros {

@@ -10,6 +10,7 @@
 #include "hdf5/h5library.h"
 
 #include "hdf5/h5path.h"
+#include "terminal/json.h"
 #include "terminal/message.h"
 #include "terminal/values.h"
 
@@ -290,12 +291,17 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
 
 /* ---- back into a file ---- */
 
-/* netCDF does not open a file that has others. */
+/* netCDF and its tools do not open a file that has others, of dims or attributes.  NC_MAX_NAME is 256, and
+ * ncdump takes names below it. */
 static int is_netcdf_name(const char *name) {
+    enum { MOST_NBYTES = 255 };
     const size_t n = strlen(name);
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)name[i] < ' ' || name[i] == 127 || name[i] == '/') return 0;
-    return n > 0 && name[0] != ' ' && name[n - 1] != ' ';
+    const unsigned char *c = (const unsigned char *)name, *end = c + n;
+    for (int nbytes; c < end; c += nbytes) {
+        nbytes = cli_utf8_nbytes(c, (size_t)(end - c));
+        if (!nbytes || *c < ' ' || *c == 127 || *c == '/') return 0;
+    }
+    return n > 0 && n <= MOST_NBYTES && name[0] != ' ' && name[n - 1] != ' ';
 }
 
 /* As netCDF writes attributes: a text has a fixed size, strings have any, numbers are an array, and a fill
@@ -345,8 +351,7 @@ static size_t group_nchars(const char *dataset_path) {
 enum { SCALE_PATH_NBYTES = 2048 };
 static int scale_path(char path[SCALE_PATH_NBYTES], const char *dataset_path, size_t group,
                       const char *name) {
-    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 ||
-        group + strlen(name) + 1 >= SCALE_PATH_NBYTES ||
+    if (!is_netcdf_name(name) || strcmp(name, ".") == 0 || group + strlen(name) + 1 >= SCALE_PATH_NBYTES ||
         (group == group_nchars(dataset_path) && strcmp(last_part(dataset_path), name) == 0))
         return 0;
     memcpy(path, dataset_path, group);
@@ -408,9 +413,9 @@ static hid_t look_up_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char 
  */
 static hid_t find_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *dataset_path, const char *name,
                         uint64_t extent, int is_unlimited) {
-    enum { MOST_NAMES = 1000 };
+    const int most_names = is_netcdf_name(name) ? 1000 : 0;
     char other[SCALE_PATH_NBYTES];
-    for (int k = 1; k <= MOST_NAMES; k++) {
+    for (int k = 1; k <= most_names; k++) {
         uint64_t length;
         int can_grow, nchars = k == 1 ? snprintf(other, sizeof other, "%s", name)
                                       : snprintf(other, sizeof other, "%s_%d", name, k);
@@ -531,8 +536,8 @@ static int write_dims(hid_t file, hid_t dataset, const char *dataset_path, const
     }
     if (nfound == shape->rank) is_done = cli_h5_attach_scales(dataset, scales, shape->rank);
     if (is_done && nfound < shape->rank)
-        cli_note("note: the dims of %s have no names, as the file cannot have one called '%s'", dataset_path,
-                 shape->names[nfound]);
+        cli_note("note: the dims of %s have no names, as the file cannot have one called '%.300s'",
+                 dataset_path, shape->names[nfound]);
     else if (is_done && is_renamed)
         cli_note("note: the dims of %s are named %s, as the file has something else, or a dim of another "
                  "length, of a name that the archive has for them",
@@ -554,7 +559,7 @@ int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, c
             is_done = write_attribute(dataset, &a);
     if (nleft)
         cli_note("note: %d attribute%s of %s left out, of names that netCDF cannot read: empty, with control "
-                 "characters, a slash or a blank at an end",
+                 "characters, a slash or a blank at an end, no UTF-8, or of more than 255 bytes",
                  nleft, nleft == 1 ? "" : "s", dataset_path);
     return is_done;
 }

@@ -27,11 +27,13 @@ typedef struct cli_repack_variable {
     int rank;
     uint64_t dims[CLI_REPACK_MOST_RANK], nelements, nbytes;
     int has_fletcher32;  /* its chunks have checksums in the old file */
+    int has_bound;       /* its values there were compressed within a bound by our filter */
     csz_options options; /* bound_mode and bound as asked for, the fill value */
     cli_fill_choice fill_choice;
     double bound_abs;
     int has_no_range; /* a relative bound resolves to 0: its values are equal, or none is finite */
     uint64_t nbytes_before, nbytes_after; /* in the files; after: predicted in a dry run */
+    uint64_t index_nbytes;                /* that HDF5 takes to make chunks of a dataset without */
     double prediction_error;              /* relative standard error of a dry run's; 0 where it saw all */
     csz_metrics metrics;                  /* what was written, read again */
 } cli_repack_variable;
@@ -43,7 +45,7 @@ typedef struct cli_repack {
     int nrules;
     cli_repack_variable *variables; /* filled: every dataset, in the file's order */
     uint64_t nvariables, capacity;
-    uint64_t nbytes_in, nbytes_out; /* of the files */
+    uint64_t nbytes_in, nbytes_out; /* of the files; out: predicted in a dry run */
 } cli_repack;
 
 /*

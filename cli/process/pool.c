@@ -285,7 +285,7 @@ static void wait_for_answers(pool_run *r) {
 /* Without processes, or without memory to speak with them: one job after the other, here. */
 static void run_here(pool_run *r) {
     for (; r->next < r->pool->njobs; r->next++) {
-        cli_job_sums sums = {0, 0};
+        cli_job_sums sums = {0, 0, 0};
         const int status = r->pool->work(r->pool->user, r->next, &sums);
         r->pool->ended(r->pool->user, r->next, status, &sums);
     }

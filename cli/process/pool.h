@@ -12,6 +12,7 @@
 /* What a job tells the process that started it, besides what it prints. */
 typedef struct cli_job_sums {
     uint64_t nbytes_in, nbytes_out;
+    uint64_t nbare; /* fields that were restored without what their archive says of them */
 } cli_job_sums;
 
 typedef struct cli_pool {

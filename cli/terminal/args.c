@@ -511,6 +511,8 @@ int cli_arguments_parse(cli_arguments *arguments, cli_command command, const cha
         (arguments->options.bound_mode == CSZ_BOUND_PWR || arguments->options.bound_mode == CSZ_BOUND_EXACT))
         return cli_fail_usage("-m %s keeps signs; give it without --unsigned-zeros",
                               cli_mode_names[arguments->options.bound_mode]);
+    if (arguments->nbounds > 1 && command != CLI_ANALYZE)
+        return cli_fail_usage("-e is given %d times; give one bound", arguments->nbounds);
     for (int i = 0; i < arguments->nbounds && command != CLI_COMPARE; i++) {
         const int is_ratio = arguments->options.bound_mode == CSZ_BOUND_RATIO;
         if (!(arguments->bounds[i] > 0) || !isfinite(arguments->bounds[i]))

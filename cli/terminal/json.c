@@ -6,9 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing
- * overlong). */
-static int utf8_nbytes(const unsigned char *text, size_t nbytes) {
+int cli_utf8_nbytes(const unsigned char *text, size_t nbytes) {
     unsigned lead = text[0], low = 0x80, high = 0xBF;
     int n;
     if (lead < 0x80) return 1;
@@ -33,7 +31,7 @@ static int utf8_nbytes(const unsigned char *text, size_t nbytes) {
 static void write_text(cli_json *json, const char *value, size_t nbytes) {
     fputc('"', json->stream);
     for (const unsigned char *c = (const unsigned char *)value, *end = c + nbytes; c < end;) {
-        int n = utf8_nbytes(c, (size_t)(end - c));
+        int n = cli_utf8_nbytes(c, (size_t)(end - c));
         if (n == 0)
             fputs("\\ufffd", json->stream);
         else if (*c == '"' || *c == '\\')

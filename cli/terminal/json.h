@@ -36,4 +36,8 @@ void cli_json_strings(cli_json *json, const char *key, const char *values,
 void cli_json_u64_array(cli_json *json, const char *key, const uint64_t *values, int n);
 void cli_json_double_array(cli_json *json, const char *key, const double *values, int n);
 
+/* Bytes of the well-formed UTF-8 character at text, 0 if there is none (RFC 3629: no surrogates, nothing
+ * overlong). */
+int cli_utf8_nbytes(const unsigned char *text, size_t nbytes);
+
 #endif

@@ -136,12 +136,12 @@ int cli_parse_size(uint64_t *nbytes, const char *text) {
     double size = strtod(text, &end);
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
     if (unit) {
-        const int is_decimal = end[1] == 'B';
+        const int is_decimal = toupper((unsigned char)end[1]) == 'B';
         for (const char *c = units; c <= unit; c++) size *= is_decimal ? 1000 : 1024;
         end++;
-        if (*end == 'i' && end[1] == 'B') end++;
+        if (*end == 'i' && toupper((unsigned char)end[1]) == 'B') end++;
     }
-    if (*end == 'B') end++;
+    if (toupper((unsigned char)*end) == 'B') end++;
     if (*end || !(size < 0x1p62)) return 0;
     *nbytes = (uint64_t)size;
     return 1;

@@ -66,14 +66,16 @@ refuses "a wrong size" 'field has 16800000 bytes, and 70x300x200 of f64 are 3360
 refuses "a grid that is not the number of ranks" '--grid 2x2x1 does not make 2 parts' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x2x1
 cp field twin
 refuses "ranks with different inputs" 'input files differ' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" compress twin "${what[@]:2}" -o x
-for wrong in "bounds -e 0.5" "fill --fill 0" "predictors -p auto" "--unsigned-zeros --unsigned-zeros"; do
+refuses "ranks of which one has -e 0.5" "ranks' bounds.* differ" timeout 1000 "$mpiexec" "${ranks[@]}" \
+    -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]/1e-3/0.5}" -o x
+for wrong in "fill --fill 0" "predictors -p auto" "--unsigned-zeros --unsigned-zeros"; do
     # shellcheck disable=SC2086
     refuses "ranks of which one has ${wrong#* }" "ranks' ${wrong%% *}.* differ" timeout 1000 "$mpiexec" "${ranks[@]}" \
         -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -o x ${wrong#* }
 done
 refuses "a grid of other dims" '--grid 2x1 has 2 numbers, and the field has the dims 70x300x200' mpi 2 "$build/csz-mpi" "${what[@]}" -o x --grid 2x1
 refuses "an empty name" 'output has no name' mpi 2 "$build/csz-mpi" "${what[@]}" -o ""
-refuses "a wrong argument of one rank" 'rank 1: bound -1 is not a finite number above 0' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]}" -e -1 -o x
+refuses "a wrong argument of one rank" 'rank 1: bound -1 is not a finite number above 0' timeout 1000 "$mpiexec" "${ranks[@]}" -n 1 "$build/csz-mpi" "${what[@]}" -o x : -n 1 "$build/csz-mpi" "${what[@]/1e-3/-1}" -o x
 refuses "the input as the output" 'input itself' mpi 2 "$build/csz-mpi" "${what[@]}" -o field -f
 ln -s /dev/null device
 for wrong in /dev/null device - /proc/self/fd/1; do

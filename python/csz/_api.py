@@ -188,7 +188,9 @@ def compress(
         predictor=predictor, backend=backend, threads=threads, zstd=zstd, name=name, dims=dims, attrs=attrs, like=like,
     )  # fmt: skip
     warn()
-    _warnings.warn_of_bound(array, abs, rel, psnr, fill)
+    _warnings.warn_of_bound(array, abs, rel, psnr, floor, fill)
+    if pwr is not None:
+        _warnings.warn_of_fineness(archive, pwr)
     if ratio is not None or size is not None:
         _warnings.warn_of_target(array, archive, fill)
     if not _arrays.is_device(array) and _warnings.starts_as_archive(array):
@@ -240,7 +242,7 @@ def compress_quietly(
         lib.csz_compress, device, (source.stream, out.stream),
         out.pointer, capacity.value, c.byref(nbytes), source.pointer, c.byref(shape), c.byref(options),
     )  # fmt: skip
-    _check(status, _compressing(status, device, source.nbytes))
+    _check(status, _compressing(status, device, source.nbytes, options.metadata_nbytes))
     lib.csz_context_fill_suspect(_library.context(device).handle, c.byref(suspect))
     lib.csz_context_fill_outlier(_library.context(device).handle, c.byref(outlier))
     warn = partial(_warnings.warn_of_fill, suspect, outlier, fill, source.dtype)
@@ -261,7 +263,7 @@ def compress_quietly(
     return result, warn
 
 
-def _compressing(status: int, device: int | None, nbytes: int) -> str:
+def _compressing(status: int, device: int | None, nbytes: int, metadata_nbytes: int) -> str:
     """What was done, for an error; of a target that cannot be reached how near it was."""
     target = _library.Target()
     if status != _errors.TargetError.status:
@@ -269,6 +271,8 @@ def _compressing(status: int, device: int | None, nbytes: int) -> str:
     lib.csz_context_target(_library.context(device).handle, c.byref(target), c.sizeof(target))
     if not nbytes:
         text = "an archive without values"
+    elif metadata_nbytes >= target.nbytes_wanted or 2 * metadata_nbytes >= target.nbytes:
+        text = f"name, dims and attrs take {metadata_nbytes}: the archive"
     elif not target.max > target.min:
         text = "its values are all equal or missing: the archive"
     elif target.most < target.least:

@@ -61,6 +61,8 @@ def encode(name: str | None, dims: Sequence[str] | None, attrs: Mapping[str, Any
         if isinstance(dims, str) or len(dims) != ndim:
             raise _errors.ArgumentError(f"dims are {ndim} names, one for each dim that the archive has, not {dims!r}")
         entries.append((ROLE_DIMS, STRINGS, b"", _strings("dims", dims)))
+    if attrs is not None and not isinstance(attrs, Mapping):
+        raise _errors.ArgumentError(f"attrs is a dict of names and values, not {attrs!r}"[:200])
     for key, value in (attrs or {}).items():
         kind, data = _values(str(key), value)
         entries.append((ROLE_ATTRIBUTE, kind, _text("the name of an attribute", key), data))

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _arrays, _errors, _library, _ranges
 from ._arguments import Fill, named_fill
-from ._library import lib
+from ._library import BOUND_MODES, DTYPES, lib
 
 _WITHIN = {"csz", "zarr", "numcodecs", "dataclasses", "asyncio", "concurrent", "threading"}
 
@@ -72,32 +72,48 @@ def warn_of_fill(
     return True
 
 
-def warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float | None, fill: Fill) -> None:
-    """Warns of a bound so large, from half the range on, that all values may come back as one."""
+def warn_of_bound(array: Any, abs: float | None, rel: float | None, psnr: float | None, floor: float | None, fill: Fill) -> None:
+    """Warns of a bound, or a floor, so large, from half the range on, that all values may come back as one."""
+    name, most = ("abs", abs) if floor is None else ("floor", floor)
     share = rel if rel is not None else 0 if psnr is None else 10 ** (-psnr / 20)
     if share >= 0.5:
         text = f"rel={rel:g} allows errors of {rel:g} times the range" if rel is not None else f"psnr={psnr:g} allows errors of {share:.3g} times the range"
-    elif abs is not None and hasattr(array, "shape") and not _arrays.is_device(array):
+    elif most is not None and hasattr(array, "shape") and not _arrays.is_device(array):
         # First of some values: to look at all takes as long as compressing.
         array = _arrays.in_parts(array)
         few = array[tuple(slice(None, None, max(1, n // 16)) for n in array.shape)]
         limits = _ranges.range_of(few, named_fill(fill))
-        if limits is not None and limits[0] < limits[1] and 2 * abs >= limits[1] - limits[0]:
+        if limits is not None and limits[0] < limits[1] and 2 * most >= limits[1] - limits[0]:
             limits = _ranges.range_of(array, named_fill(fill))
-        if limits is None or limits[0] == limits[1] or 2 * abs < limits[1] - limits[0]:
+        if limits is None or limits[0] == limits[1] or 2 * most < limits[1] - limits[0]:
             return
-        text = f"abs={abs:g} exceeds {'' if abs >= limits[1] - limits[0] else 'half of '}what the values span, {limits[1] - limits[0]:.4g}"
+        text = f"{name}={most:g} exceeds {'' if most >= limits[1] - limits[0] else 'half of '}what the values span, {limits[1] - limits[0]:.4g}"
     else:
         return
-    warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else 'smaller bound'}", UserWarning, *outside())
+    warnings.warn_explicit(f"{text}: all may come back as one; give a {'larger PSNR' if psnr is not None else f'smaller {name}' if name == 'floor' else 'smaller bound'}", UserWarning, *outside())
+
+
+def _header(archive: Any) -> _library.Info | None:
+    """What the archive says of itself, if it is on the host."""
+    info = _library.Info()
+    if not isinstance(archive, bytes) or lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(archive), c.c_void_p), len(archive)) != 0:
+        return None
+    return info
+
+
+def warn_of_fineness(archive: Any, pwr: float) -> None:
+    """Warns of a pointwise bound finer than logarithms of the type, of which the archive has no use."""
+    info = _header(archive)
+    if info is None or info.bound_mode == BOUND_MODES.index("pwr"):
+        return
+    kept = "kept bit for bit" if info.bound_mode == _library.EXACT else f"kept within the floor, {info.bound_abs:g}"
+    warnings.warn_explicit(f"pwr={pwr:g} is too fine for logarithms of {DTYPES[info.field.type]}: every value is {kept}", UserWarning, *outside())
 
 
 def warn_of_target(array: Any, archive: Any, fill: Fill) -> None:
     """Warns where a ratio or size was reached with a bound of a tenth of the range or more."""
-    info = _library.Info()
-    if _arrays.is_device(array) or not isinstance(archive, bytes):
-        return
-    if lib.csz_inspect_header(c.byref(info), c.sizeof(info), c.cast(c.c_char_p(archive), c.c_void_p), len(archive)) != 0:
+    info = _header(archive)
+    if _arrays.is_device(array) or info is None:
         return
     limits = _ranges.range_of(_arrays.in_parts(array), named_fill(fill))
     if limits is None or limits[0] == limits[1] or info.bound_abs < 0.1 * (limits[1] - limits[0]):

@@ -299,7 +299,9 @@ class ImplausibleBound(unittest.TestCase):
         field = smooth((800, 1000))
         half = 0.6 * float(np.ptp(field))
         for bound, says in (({"rel": 2}, r"^rel=2 allows errors of 2 times the range"), ({"abs": 1e6}, r"^abs=1e\+06 exceeds what the values span"),
-                            ({"abs": half}, "exceeds half of what the values span"), ({"psnr": 1}, "^psnr=1 allows errors of 0.891 times .*larger PSNR")):
+                            ({"abs": half}, "exceeds half of what the values span"), ({"pwr": 1e-3, "floor": 1e6}, r"^floor=1e\+06 exceeds what .* smaller floor$"),
+                            ({"pwr": 1e-7}, "^pwr=1e-07 is too fine for logarithms of float32: every value is kept bit for bit$"),
+                            ({"pwr": 1e-7, "floor": 0.01}, "^pwr=1e-07 is too fine .*: every value is kept within the floor, 0.01$"), ({"psnr": 1}, "^psnr=1 allows errors of 0.891 times .*larger PSNR")):
             with self.assertWarnsRegex(UserWarning, says) as caught:
                 csz.compress(field, **bound)
             self.assertEqual(caught.filename, __file__)
@@ -315,6 +317,8 @@ class ImplausibleBound(unittest.TestCase):
             warnings.simplefilter("error")
             csz.compress(np.zeros((100, 200), "f4"), abs=1e-3)
             csz.compress(smooth((100, 200)), rel=0.1)
+            csz.compress(smooth((100, 200)), pwr=1e-3, floor=0.1)
+            csz.compress(smooth((100, 200), "float64"), pwr=1e-7)
 
 
 class ForgottenFill(unittest.TestCase):
@@ -631,6 +635,7 @@ class Metadata(unittest.TestCase):
             {"attrs": {"": 1}}, {"dims": ("x",)}, {"dims": "yx"}, {"attrs": {"a": {}}}, {"attrs": {"a": "x" * 2**20}}, {"name": 3},
             {"attrs": {"x" * 2000: 1}}, {"attrs": {3: 1}}, {"attrs": {"a": np.zeros((2, 2))}}, {"attrs": {"a": ["x\0"]}},
             {"name": "\ud800"}, {"attrs": {"a": "\ud800"}}, {"attrs": {"\ud800": 1}},
+            {"attrs": [("a", 1)]}, {"attrs": "units"},
         ):  # fmt: skip
             with self.subTest(given):
                 self.assertRaises(csz.ArgumentError, csz.compress, np.zeros((3, 4)), abs=1, **given)
@@ -673,6 +678,8 @@ class Targets(unittest.TestCase):
         ):
             with self.subTest(said), self.assertRaisesRegex(csz.TargetError, said):
                 csz.compress(field, ratio=1e6)
+        with self.assertRaisesRegex(csz.TargetError, r"to 10000 bytes \(name, dims and attrs take 20\d\d\d: the archive has \d+, ratio"):
+            csz.compress(smooth((40, 50)), size=10000, attrs={"history": 20000 * "h"})
         with self.assertRaisesRegex(csz.TargetError, r"to 10 bytes \(an archive without values has \d+\)"):
             csz.compress(np.zeros((0, 7)), size=10)
         for given in ({"ratio": 0}, {"size": -1}, {"ratio": 2, "abs": 1}, {"ratio": 2, "size": 5}, {}, {"ratio": float("nan")}):

@@ -65,7 +65,7 @@ static inline int csz_exponent_above(double x) {
     return e < -1000 ? -1000 : e > 1020 ? 1020 : e;
 }
 
-/* 2^e, |e| <= 1020 */
+/* 2^e, -1022 <= e <= 1023 */
 static inline double csz_power_of_two(int e) {
     const uint64_t bits = (uint64_t)(e + 1023) << 52;
     double x;

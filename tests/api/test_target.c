@@ -466,6 +466,56 @@ static void denormals_reach_targets_by_an_exact_archive_alone(void **state) {
     sample_free(&s);
 }
 
+/*
+ * Near the type's resolution sizes are a saw of the bound.  The one found is not much looser than the
+ * tightest of eight an octave.
+ */
+static void bounds_of_many_bits_are_tight(void **state) {
+    static const double ratios[] = {1.5, 1.6, 1.7, 1.8, 2, 2.3};
+    (void)state;
+    for (int kind = SMOOTH; kind <= ROUGH; kind++) {
+        if (kind != SMOOTH && kind != ROUGH) continue;
+        test_field s = sample_make(field_3d(CSZ_F32, 20, 50, 70), (character)kind, 5);
+        for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+            csz_options o = options_make(CSZ_BOUND_RATIO, ratios[i]);
+            archive a = archive_make(&s, &o);
+            const csz_target t = last_target();
+            archive_free(&a);
+            if (t.bound == 0) continue;
+            assert_true(t.is_reached);
+            csz_options tighter = options_make(CSZ_BOUND_ABS, t.bound / 1.3);
+            for (int k = 0; k < 24; k++, tighter.bound *= 0.917) /* 2^(-1/8) */
+                assert_true(compressed_nbytes(&s, &tighter) > t.nbytes_wanted);
+        }
+        sample_free(&s);
+    }
+}
+
+/* The type resolves bounds down to 2^-1022, some 2e-308: ranges down to 1e-300 have the bounds that they
+ * need. */
+static void tiny_values_of_f64_reach_targets(void **state) {
+    (void)state;
+    for (double scale = 1; scale > 1e-301; scale *= 1e-100) {
+        test_field s = sample_make(field_2d(CSZ_F64, 300, 250), ROUGH, 5);
+        for (uint64_t i = 0; i < s.n; i++) ((double *)s.data)[i] *= scale;
+        for (double ratio = 3; ratio < 30; ratio *= 1.5) {
+            csz_options o = options_make(CSZ_BOUND_RATIO, ratio);
+            archive a = archive_make(&s, &o);
+            assert_true(last_target().is_close && last_target().bound > 0);
+            assert_is_that_of_its_bound(&a, &s, o);
+            archive_free(&a);
+        }
+        sample_free(&s);
+    }
+    test_field s = sample_make(field_2d(CSZ_F64, 300, 250), ROUGH, 5);
+    for (uint64_t i = 0; i < s.n; i++) ((double *)s.data)[i] *= 1e-305;
+    csz_options o = options_make(CSZ_BOUND_RATIO, 12);
+    archive a = archive_make(&s, &o);
+    assert_true(last_target().is_reached && last_target().bound > 0);
+    archive_free(&a);
+    sample_free(&s);
+}
+
 /* Small values count for ratios between that of an exact archive and that of a bound of the largest's last
  * bit. */
 static void targets_of_fields_of_many_decades_are_reached(void **state) {
@@ -605,6 +655,8 @@ int main(void) {
         cmocka_unit_test(the_tightest_bound_is_found_where_sizes_rise_again),
         cmocka_unit_test(targets_that_few_loose_bounds_reach_are_reached),
         cmocka_unit_test(sizes_that_no_archive_has_are_refused),
+        cmocka_unit_test(bounds_of_many_bits_are_tight),
+        cmocka_unit_test(tiny_values_of_f64_reach_targets),
         cmocka_unit_test(denormals_reach_targets_by_an_exact_archive_alone),
         cmocka_unit_test(targets_of_fields_of_many_decades_are_reached),
         cmocka_unit_test(analysis_predicts_exact_archives),

@@ -749,6 +749,8 @@ import array
 values = array.array("f", open("noise.f32", "rb").read())
 print(0.6 * (max(values) - min(values)))')" -f -o odd.csz
 says "with a note, too" '^csz: note: the bound, .*, exceeds half of what sampled values of noise.f32 span, .*: most may come back' err.txt
+holds "so is a floor beyond it" "$csz" compress noise.f32 -d 2097152 -m pwr -e 1e-3 --floor 100 -f -o odd.csz
+says "with a note of the floor" '^csz: note: the floor, 100, exceeds what sampled values of noise.f32 span, .*; give a smaller --floor$' err.txt
 head -c 4000 noise.f32 >few.f32
 holds "of few values all are looked at" "$csz" compress few.f32 -d 1000 -e 100 -f -o odd.csz
 says "and the note speaks of all" '^csz: note: the bound, 100, exceeds what the values of few.f32 span, .*: all may come back' err.txt
@@ -911,7 +913,7 @@ refuses 1 'values are all equal or missing, and its archive still has .*; ask fo
     "$csz" compress zeros.f32 -d 10000 --size 9 -o none.csz
 : >nothing.f32
 holds "a ratio of a field without elements" "$csz" compress nothing.f32 -d 0 -m ratio -e 2 -f -o r2.csz
-same_text "says nothing of it" "" "$(cat err.txt)"
+same_text "is not reached, which is noted" "csz: note: nothing.f32 has no values, so its archive reaches no ratio" "$(cat err.txt)"
 refuses 1 'nothing.f32 cannot be brought to 10 B: an archive without values has [0-9]+ B; ask for a larger size$' "but no size below what that takes" \
     "$csz" compress nothing.f32 -d 0 --size 10 -o none.csz
 absent "which leaves nothing" none.csz
@@ -956,6 +958,14 @@ refuses 2 'without -e' "--size with -e" "$csz" compress d3.f64 -d 9600 --size 10
 for size in 0 '' x 10X 10MBs -1 inf; do
     refuses 2 'size' "--size '$size'" "$csz" compress d3.f64 -d 9600 --size "$size"
 done
+for size in 10KB 10kb 10000b 10000; do
+    "$csz" compress d3.f64 -d 9600 --size "$size" -f -q -o "size_$size.csz"
+    holds "--size $size" cmp "size_$size.csz" size_10KB.csz
+done
+holds "binary units have small letters, too" bash -c "'$csz' compress d3.f64 -d 9600 --size 10kib -f -q -o size_kib.csz &&
+    '$csz' compress d3.f64 -d 9600 --size 10K -f -q -o size_10KB.csz && cmp size_kib.csz size_10KB.csz"
+rm -f size_*.csz
+refuses 2 '-e is given 2 times; give one bound$' "two bounds" "$csz" compress d3.f64 -d 9600 -e 1 -e 2
 refuses 2 'no -m ratio' "bench has no -m ratio" "$csz" bench d3.f64 -d 9600 -m ratio -e 5
 rm -f r.csz r2.csz r3.csz
 

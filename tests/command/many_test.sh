@@ -145,6 +145,21 @@ same_text "with its folders" "./a.npy.csz ./run/a.npy.csz ./run/deep/b.npy.csz" 
 holds "verify -r with a tree of archives" "$csz" verify -r tree --archives mirror
 same_text "verifies all of it" 3 "$(grep -c ': kept' out.txt)"
 holds "verify -r with archives beside" "$csz" verify -r tree -q
+for where in mirror/a.npy.csz:--archives=mirror tree/run/a.npy.csz:; do
+    mv "${where%%:*}" gone.csz
+    ends 1 "verify -r, an archive missing, ${where#*:}" "$csz" verify -r tree ${where#*:} -q
+    says "names it" "^csz: cannot open ${where%%:*}: " err.txt
+    ends 1 "and tells of the others" "$csz" verify -r tree ${where#*:}
+    same_text "each of them" 2 "$(grep -c ': kept' out.txt)"
+    says "other files are counted in a note" '^csz: note: 1 other file in tree left out; only .npy' err.txt
+    mv gone.csz "${where%%:*}"
+done
+mv tree/run/deep/b.npy b.npy
+holds "verify -r where an original is gone" "$csz" verify -r tree
+says "notes its archive" '^csz: note: 1 archive in tree left out; no original of its name is there' err.txt
+holds "verify -r with archives elsewhere" "$csz" verify -r tree --archives mirror
+says "notes it too" '^csz: note: 1 archive in mirror left out; no original of its name is there' err.txt
+mv b.npy tree/run/deep/b.npy
 holds "test -r" "$csz" test -r mirror
 same_text "tests all of it" 3 "$(wc -l <out.txt)"
 holds "info -r" "$csz" info -r mirror --json

@@ -191,15 +191,27 @@ for wrong in (dict(), dict(abs=1, rel=1), dict(abs=-1), dict(abs=1, workflow="zi
 import netCDF4  # noqa: E402
 import numpy  # noqa: E402
 
-odd = {" ": 1, "a\x01b": 2, "x ": 3, "a/b": 4, "_FillValue": 3, "@ok": "yes"}
+odd = {" ": 1, "a\x01b": 2, "x ": 3, "a/b": 4, "\u00e9" * 128: 5, "a\udcff": 6, "_FillValue": 3, "@ok": "yes"}
 field = numpy.arange(120, dtype="f4").reshape(10, 12)
 with open("odd.csz", "wb") as file:
     file.write(csz.compress(field, abs=1e-3, name="T", dims=("y", "x"), attrs=odd))
 said = subprocess.run([CSZ, "decompress", "odd.csz", "-o", "odd.nc:T"], capture_output=True, text=True)
-check("attributes that netCDF cannot name are left out and told", "note: 4 attributes of T left out" in said.stderr, said.stderr)
+check("attributes that netCDF cannot name are left out and told", "note: 6 attributes of T left out" in said.stderr, said.stderr)
 with netCDF4.Dataset("odd.nc") as found:
     variable = found["T"]
     check("others are there", set(variable.ncattrs()) == {"_FillValue", "@ok"}, variable.ncattrs())
     check("a fill value has the variable's type", variable._FillValue.dtype == "f4" and variable._FillValue == 3)
+for at, name in enumerate(("\n", " y", "y ", "y" * 256, "y\udcff", "\u00e9" * 128, "")):
+    with open("odd.csz", "wb") as file:
+        file.write(csz.compress(field, abs=1e-3, name="T", dims=(name, "x")))
+    said = subprocess.run([CSZ, "decompress", "odd.csz", "-o", f"dims{at}.nc:T"], capture_output=True, text=True, errors="replace")
+    check(f"a dim that netCDF cannot name, {name[:2]!r}, is told", "note: the dims of T have no names, as" in said.stderr, said.stderr)
+    with netCDF4.Dataset(f"dims{at}.nc") as found:
+        check("and the file is read", found["T"].shape == (10, 12) and found["T"].dimensions == ("phony_dim_0", "phony_dim_1"), found["T"].dimensions)
+with open("odd.csz", "wb") as file:
+    file.write(csz.compress(field, abs=1e-3, name="T", dims=("y" * 255, "x")))
+subprocess.run([CSZ, "decompress", "odd.csz", "-q", "-o", "dims.nc:T"], check=True)
+with netCDF4.Dataset("dims.nc") as found:
+    check("a dim of 255 bytes is there", found["T"].dimensions == ("y" * 255, "x"), found["T"].dimensions)
 print(f"{failures} properties do not hold" if failures else "all properties hold")
 sys.exit(failures > 0)

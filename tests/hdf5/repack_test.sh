@@ -84,6 +84,21 @@ values.tofile(open("two.f32", "wb"))'
 "$csz" compress two.f32 -d 100x1000 -m exact -o two.csz >out.txt && "$csz" decompress two.csz -o two.nc:t >out.txt
 holds "repack with numbers far outside" "$csz" hdf5 repack two.nc two2.nc -m rel -e 1e-3
 says "notes what is lost beside them" '^csz: note: the bound, -m rel -e 0.001, is 2e.17, but most values of /t span 39.96 .*give --fill /t=2e20 if' err.txt
+python3 -c '
+import array
+values = array.array("f", (i % 1000 / 25 for i in range(100000)))
+values[3000:19000] = array.array("f", [-9999]) * 16000
+values.tofile(open("missing.f32", "wb"))'
+"$csz" compress missing.f32 -d 100x1000 -m exact -o missing.csz >out.txt && "$csz" decompress missing.csz -o missing.nc:t >out.txt
+for bound in '-m pwr' '-m abs' '-m pwr --dry-run' '-m abs --dry-run'; do
+    # shellcheck disable=SC2086 # several options
+    holds "repack with an undeclared fill value, $bound" "$csz" hdf5 repack missing.nc missing2.nc -f -e 1e-3 $bound
+    says "notes it" '^csz: note: /t has -9999 in about 1[0-9.]+% of its values, .*; give --fill /t=-9999 if it marks' err.txt
+done
+for fill in t=-9999 t=none; do
+    holds "repack with --fill $fill" "$csz" hdf5 repack missing.nc missing2.nc -f -e 1e-3 -m pwr --fill $fill
+    same_text "has no note" "" "$(cat err.txt)"
+done
 if ((reads)); then
     ncdump -h in.nc | sed 1d >wanted.txt
     ncdump -h out.nc | sed 1d >found.txt
@@ -142,6 +157,17 @@ for words in '--var T=1abs,T=2abs' '--var T=1abs --skip T' '--skip T,T' '--fill 
 done
 holds "a name and a path, a bound and a fill value" "$csz" hdf5 repack in.nc --dry-run --var p=1abs,/p=2abs --fill p=-999
 refuses 2 "no variable with a bound" "a pointwise bound of 2" "$csz" hdf5 repack in.nc pwr2.nc --var T=2pwr
+holds "a floor as large as the values" "$csz" hdf5 repack in.nc coarse.nc -f -m pwr -e 1e-3 --floor 100
+says "is noted" '^csz: note: the floor of /T is 100, and its values span .*: all may come back as one; give a smaller --floor$' err.txt
+says "is in the table, with the absolute error" '^/T .* 0.001 pwr, floor 100 +[0-9.]+  0, [1-9][0-9.]* absolute$' out.txt
+holds "and in JSON" "$csz" hdf5 repack in.nc --json --dry-run -m pwr -e 1e-3 --floor 100
+says "as floor" '"name": "/T", .*"bound": 0.001, "bound_abs": null, "floor": 100,' out.txt
+holds "a share too fine for the type" "$csz" hdf5 repack in.nc fine.nc -m pwr -e 1e-7
+says "is noted" '^csz: note: the bound, -m pwr -e 1e-07, is too fine for logarithms of f32: /T is kept bit for bit$' err.txt
+says "and the table says exact" '^/T .* exact +[0-9.]+  0$' out.txt
+says "but not of f64" '^/p .* 1e-07 pwr ' out.txt
+holds "with a floor" "$csz" hdf5 repack in.nc fine.nc -f -m pwr -e 1e-7 --floor 0.01
+says "that holds alone" '^/T .* 0.01 abs ' out.txt
 holds "--unsigned-zeros, beside bounds that keep signs" "$csz" hdf5 repack in.nc zeros.nc -m rel -e 1e-3 --var T=1e-6pwr,/g/u=exact --unsigned-zeros -q
 holds "are in the words of the others" bash -c "h5dump -pH -d p zeros.nc | grep -q 'PARAMS { 2048 ' && ! h5dump -pH -d T zeros.nc | grep -q '{ 2051 '"
 holds "-p auto" "$csz" hdf5 repack in.nc out3.nc -m rel -e 1e-3 -p auto -q
@@ -235,6 +261,33 @@ ncgen -k nc4 -o grows.nc grows.cdl
 holds "repack of chunks of one value" "$csz" hdf5 repack grows.nc grown.nc -e 1e-3
 says "notes that they grow" '^csz: note: /a becomes larger, 8.0 kB -> [0-9.]+ kB; --skip /a leaves it as it is$' err.txt
 says "and the file" '^csz: note: grown.nc is larger than grows.nc; give --skip ' err.txt
+holds "a dry run of it" "$csz" hdf5 repack grows.nc --dry-run -e 1e-3
+says "notes that, too" '^csz: note: the new file would be larger than grows.nc; give --skip ' err.txt
+says "and shows the size" '^grows.nc: [0-9.]+ kB -> about [0-9.]+ kB, ratio 0.[0-9]+$' out.txt
+python3 -c '
+print("netcdf tiny { dimensions: x = 300 ; variables:")
+for i in range(100):
+    print(f"float a{i}(x) ;")
+print("data:")
+for i in range(100):
+    print(f"a{i} =", ", ".join(str(k * (i + 7) % 101) for k in range(300)), ";")
+print("}")' >tiny.cdl
+ncgen -k nc4 -o tiny.nc tiny.cdl
+holds "repack of many small variables without chunks" "$csz" hdf5 repack tiny.nc tiny2.nc -e 1e-3
+says "notes that HDF5's index of chunks makes the file larger" '^csz: note: tiny2.nc is larger than tiny.nc; give --skip ' err.txt
+holds "so does a dry run" "$csz" hdf5 repack tiny.nc --dry-run -e 1e-3
+says "whatever each variable gains" '^/a7 +300 +0.001 abs +[1-9]' out.txt
+says "in a note" '^csz: note: the new file would be larger than tiny.nc; give --skip ' err.txt
+holds "its size" bash -c "'$csz' hdf5 repack tiny.nc --dry-run -e 1e-3 --json | python3 -c '
+import json, os, sys
+told, now = json.load(sys.stdin)[\"nbytes_out\"], os.path.getsize(\"tiny2.nc\")
+assert now * 0.8 < told < now * 1.2, (told, now)'"
+holds "repack of what was compressed within a bound" "$csz" hdf5 repack tiny2.nc tiny3.nc -e 1e-2
+says "notes it" '^csz: note: values of /a0 and of 99 other variables were compressed within a bound before, and errors add up; ' err.txt
+holds "repack of it without loss" "$csz" hdf5 repack tiny2.nc tiny4.nc -m exact
+same_text "has no such note" 0 "$(grep -c 'errors add up' err.txt)"
+holds "and of what was compressed without loss" "$csz" hdf5 repack tiny4.nc tiny5.nc -e 1e-3
+same_text "neither" 0 "$(grep -c 'errors add up' err.txt)"
 holds "nothing grows that is skipped" "$csz" hdf5 repack grows.nc grown.nc -f -e 1e-3 --skip a
 same_text "and no note says so" "" "$(cat err.txt)"
 

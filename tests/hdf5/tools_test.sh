@@ -27,6 +27,8 @@ cp out.txt cdvals.txt
 says "the line for h5repack" 'h5repack -f VAR:UD=411,0,3,0,3539053052,1062232653 IN.h5 OUT.h5' cdvals.txt
 says "the line for nccopy" 'nccopy -F VAR,411,0,3539053052,1062232653 IN.nc OUT.nc' cdvals.txt
 says "that * takes coordinates too, and what to give instead" 'one -F for each variable .*"\*,411,\.\.\." makes coordinates .*lossy' cdvals.txt
+holds "cdvals without loss" "$csz" hdf5 cdvals -m exact
+same_text "needs no such line" 0 "$(grep -c lossy out.txt)"
 says "the line for CDL" 'VAR:_Filter = "411,0,3539053052,1062232653" ;' cdvals.txt
 says "the line for h5py" 'compression=411, compression_opts=\(0, 3539053052, 1062232653\)' cdvals.txt
 says "the line for netCDF4" 'netCDF4.Dataset.fromcdl' cdvals.txt
@@ -434,6 +436,17 @@ print('T:history = \"' + 700000 * 'h' + '\" ; T:log = \"' + 600000 * 'l' + '\" ;
 holds "attributes of more than 1 MiB in all" ncgen -k nc4 -o large.nc large.cdl
 holds "compress keeps those that fit" "$csz" compress large.nc:T -e 0.25 -o large.csz
 same_text "and names the others in a line" "csz: note: 1 attribute of large.nc:T left out (history): of another type than text and numbers, or more than metadata holds, 1 MiB and 1024 attributes" "$(cat err.txt)"
+refuses 1 '^csz: large.nc:T cannot be brought to 500.0 kB: an archive found has 60[0-9.]+ kB, of which its name, dims and attributes take 600[.][0-9] kB; give --no-metadata' \
+    "a size below that of the attributes" "$csz" compress large.nc:T --size 500kB -q -o size.csz
+holds "without them it is reached" "$csz" compress large.nc:T --size 4kB --no-metadata -o size.csz
+holds "restored under the archive's name" bash -c "mkdir bare && cp large.csz bare && '$csz' decompress bare/large.csz"
+says "attributes are left out with a note" '^csz: note: the name, dims and attributes that bare/large.csz has of its field are left out; give -o FILE.nc:NAME' err.txt
+cp large.csz bare/other.csz
+"$csz" compress large.nc:T -e 0.25 --no-metadata -q -o bare/plain.csz
+holds "restored among several" "$csz" decompress bare/large.csz bare/other.csz bare/plain.csz -o bare/out/
+says "one note counts them" '^csz: note: fields were restored without the names, dims and attributes that 2 of the archives have of them; restore each with -o FILE.nc:NAME' err.txt
+holds "restored under a name that is given" "$csz" decompress large.csz -o large.f32
+same_text "they go without a note" "" "$(cat err.txt)"
 holds "what fits" bash -c "'$csz' info large.csz --json | python3 -c '
 import json, sys
 a = json.load(sys.stdin)[\"attributes\"]

@@ -18,12 +18,27 @@
 /* A dry run compresses so many chunks of each variable, or fewer where these have so many bytes, but some. */
 enum { MOST_SAMPLED = 256, LEAST_SAMPLED = 16, SAMPLED_NBYTES = 1 << 26 };
 
+/* The options of the command, as they are of this variable. */
+static cli_arguments arguments_of(const repacking *p, const cli_repack_variable *v) {
+    cli_arguments arguments = *p->r->arguments;
+    arguments.options = v->options;
+    arguments.fill_choice = v->fill_choice;
+    arguments.fill_of = v->path;
+    return arguments;
+}
+
+int repack_check_fill(const repacking *p, const cli_repack_variable *v, const csz_fill_watch *watch) {
+    csz_fill_suspect suspect;
+    const cli_arguments arguments = arguments_of(p, v);
+    csz_fill_watch_result(&suspect, watch, v->type);
+    return cli_fill_check(&suspect, &arguments, v->type, v->path);
+}
+
 /* The range of the values, and whether a fill value was forgotten; the bound that follows. */
 static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
     hsize_t chunk[H5S_MAX_RANK], shape[H5S_MAX_RANK];
     csz_value_range range = {0, 0, 0};
     csz_fill_watch watch = {.n = 0};
-    csz_fill_suspect suspect;
     csz_fill_outlier outlier;
     repack_piece at = {.nelements = 0};
     int status = CLI_DONE, recounts = 0;
@@ -47,12 +62,8 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
         }
     } while (status == CLI_DONE && !recounts && (recounts = csz_fill_watch_recount(&watch, &range, v->type)));
     free(values);
-    cli_arguments arguments = *p->r->arguments;
-    arguments.options = v->options;
-    arguments.fill_choice = v->fill_choice;
-    arguments.fill_of = v->path;
-    csz_fill_watch_result(&suspect, &watch, v->type);
-    if (status == CLI_DONE) status = cli_fill_check(&suspect, &arguments, v->type, v->path);
+    const cli_arguments arguments = arguments_of(p, v);
+    if (status == CLI_DONE) status = repack_check_fill(p, v, &watch);
     csz_fill_watch_outlier(&outlier, &watch, &range, v->type);
     if (status == CLI_DONE) (void)cli_fill_note_outlier(&outlier, &arguments, v->type, v->path);
     if (status == CLI_DONE && csz_range_bound(&v->bound_abs, &range, &v->options) != CSZ_OK)
@@ -61,6 +72,22 @@ static int resolve(repacking *p, cli_repack_variable *v, hid_t dataset) {
     v->has_no_range = status == CLI_DONE && v->bound_abs == 0;
     if (v->has_no_range) v->bound_abs = 1e-300;
     return status;
+}
+
+/* The bound that an archive has: not a pointwise one that is finer than logarithms of the type. */
+static int settle(cli_repack_variable *v) {
+    const csz_field one = {v->type, 1, {1}};
+    csz_plan *plan = NULL;
+    csz_info info;
+    csz_status status = csz_plan_create(&plan, &one, &v->options, NULL);
+    if (status == CSZ_OK) status = csz_plan_info(&info, sizeof info, plan);
+    csz_plan_destroy(plan);
+    if (status != CSZ_OK) return cli_fail_status(status, "compress", v->path);
+    if (!cli_note_fineness(&v->options, &info, v->path)) return CLI_DONE;
+    v->options.bound_mode = info.bound_mode;
+    v->options.bound = info.bound;
+    v->options.floor = 0;
+    return CLI_DONE;
 }
 
 int repack_find_bound(repacking *p, cli_repack_variable *v) {
@@ -72,6 +99,7 @@ int repack_find_bound(repacking *p, cli_repack_variable *v) {
     if (status == CLI_DONE && v->fill_choice != CLI_FILL_GIVEN && v->fill_choice != CLI_FILL_NONE)
         status = cli_h5_take_fill(&v->options, v->type, dataset, &at);
     if (status == CLI_DONE) status = cli_h5_check_filters(dataset, v->type, &at);
+    if (status == CLI_DONE && v->options.bound_mode == CSZ_BOUND_PWR) status = settle(v);
     v->bound_abs = v->options.bound;
     if (status == CLI_DONE && cli_is_ranged(v->options.bound_mode)) status = resolve(p, v, dataset);
     return status;
@@ -172,12 +200,21 @@ int repack_predict(repacking *p, cli_repack_variable *v) {
     void *values = cli_allocate("a chunk", chunk_nbytes);
     int status = values ? cli_context_create(&context) : CLI_FAILED;
     double sum = 0, squares = 0;
+    csz_fill_watch watch = {.n = 0};
+    uint64_t nwatched = 0;
     for (uint64_t i = 0; status == CLI_DONE && i < n; i++) { /* evenly over the dataset */
         repack_piece at;
         size_t nbytes = (size_t)chunk_nbytes;
         csz_status compressed = CSZ_OK;
         chunk_at(&at, &chunk, v, (uint64_t)(((double)i + 0.5) * (double)nchunks / (double)n));
-        if (!read_chunk(values, &at, &chunk, v, dataset)) {
+        if (!repack_move_piece(values, &at, repack_memory_type(v), dataset, 0)) {
+            status = repack_fail_read(p, v->path);
+            break;
+        }
+        (void)csz_fill_watch_add(&watch, values, nwatched, at.nelements, v->type, n * chunk.nelements,
+                                 &v->options);
+        nwatched += at.nelements;
+        if (at.nelements < chunk.nelements && !read_chunk(values, &at, &chunk, v, dataset)) {
             status = repack_fail_read(p, v->path);
             break;
         }
@@ -187,6 +224,8 @@ int repack_predict(repacking *p, cli_repack_variable *v) {
         sum += (double)nbytes;
         squares += (double)nbytes * (double)nbytes;
     }
+    if (status == CLI_DONE && !cli_is_ranged(v->options.bound_mode))
+        status = repack_check_fill(p, v, &watch); /* else it was when the range was found */
     if (status == CLI_DONE) {
         const double mean = sum / (double)n, variance = n > 1 ? (squares - sum * mean) / (double)(n - 1) : 0;
         v->nbytes_after = (uint64_t)(mean * (double)nchunks);

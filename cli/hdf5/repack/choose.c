@@ -3,6 +3,7 @@
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"
 
+#include "csz_hdf5.h"
 #include "terminal/message.h"
 
 #include <math.h>
@@ -188,6 +189,25 @@ static int has_filter(hid_t dcpl, H5Z_filter_t wanted) {
     return 0;
 }
 
+/* Whether the dataset's values were compressed within a bound, by our filter. */
+static int has_bound(hid_t dcpl) {
+    const int n = dcpl >= 0 ? cli_h5.H5Pget_nfilters(dcpl) : 0;
+    for (int i = 0; i < n; i++) {
+        unsigned flags = 0, config = 0, words[CSZ_HDF5_MOST_VALUES] = {0};
+        size_t nwords = CSZ_HDF5_MOST_VALUES;
+        csz_hdf5_settings settings;
+        if (cli_h5.H5Pget_filter2(dcpl, (unsigned)i, &flags, &nwords, words, 0, NULL, &config) ==
+                CSZ_HDF5_FILTER_ID &&
+            nwords <= CSZ_HDF5_MOST_VALUES && !csz_hdf5_unpack(&settings, words, nwords) &&
+            !settings.is_exact)
+            return 1;
+    }
+    return 0;
+}
+
+/* Of HDF5's index of chunks, a B-tree of version 1, the first node: 64 chunks with their places. */
+static uint64_t index_nbytes(int rank) { return 24 + 64 * 8 + 65 * (16 + 8 * (uint64_t)rank); }
+
 /* Why a dataset stays as it is, or NULL; the rest of the variable is filled in. */
 static const char *describe(cli_repack_variable *v, hid_t dataset) {
     cli_h5_owned type = cli_h5.H5Dget_type(dataset), space = cli_h5.H5Dget_space(dataset);
@@ -206,6 +226,8 @@ static const char *describe(cli_repack_variable *v, hid_t dataset) {
     v->nbytes = v->nelements * (type >= 0 ? cli_h5.H5Tget_size(type) : 0);
     v->nbytes_before = v->nbytes_after = cli_h5.H5Dget_storage_size(dataset);
     v->has_fletcher32 = has_filter(dcpl, H5Z_FILTER_FLETCHER32);
+    v->has_bound = has_bound(dcpl);
+    v->index_nbytes = dcpl >= 0 && cli_h5.H5Pget_layout(dcpl) == H5D_CHUNKED ? 0 : index_nbytes(v->rank);
     if (!is_known)
         return class == H5T_INTEGER  ? "integers"
                : class == H5T_STRING ? "text"

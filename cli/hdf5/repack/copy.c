@@ -3,6 +3,7 @@
 #if defined(CSZ_HAVE_HDF5)
 #include "hdf5/repack/repacking.h"
 
+#include "common/notes.h"
 #include "process/allocate.h"
 #include "csz_hdf5.h"
 #include "process/signals.h"
@@ -137,6 +138,9 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
     repack_chunks_of(chunk, v, from);
     repack_piece_shape(shape, chunk, v);
     const uint64_t nbytes = repack_piece_nelements(shape, v) * cli_type_nbytes(v->type);
+    const int watches = !check && !cli_is_ranged(v->options.bound_mode); /* else the range's pass has */
+    csz_fill_watch watch = {.n = 0};
+    uint64_t first = 0;
     char *values = cli_allocate("a piece of a variable", 2 * nbytes),
          *again = values ? values + nbytes : NULL;
     if (!values) return CLI_FAILED;
@@ -144,6 +148,10 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
         if (!repack_move_piece(values, &at, repack_memory_type(v), from, 0)) {
             status = repack_fail_read(p, v->path);
         } else if (!check) {
+            if (watches)
+                (void)csz_fill_watch_add(&watch, values, first, at.nelements, v->type, v->nelements,
+                                         &v->options);
+            first += at.nelements;
             if (!repack_move_piece(values, &at, repack_memory_type(v), to, 1))
                 status = repack_fail_write(p, v->path);
         } else if (!repack_move_piece(again, &at, repack_memory_type(v), to, 0)) {
@@ -158,12 +166,12 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
         repack_count_done(p, v, at.nelements);
     }
     free(values);
-    const double span = v->metrics.max - v->metrics.min;
-    if (check && status == CLI_DONE && span > 0 && v->options.bound_mode != CSZ_BOUND_PWR &&
-        v->options.bound_mode != CSZ_BOUND_EXACT && v->bound_abs >= 0.5 * span)
-        cli_note("note: the bound of %s is %.4g, and its values span %.4g: all may come back as one; give it "
-                 "a bound of its own with --var, or -m rel",
-                 v->path, v->bound_abs, span);
+    if (watches && status == CLI_DONE) status = repack_check_fill(p, v, &watch);
+    const double span = v->metrics.max - v->metrics.min, floor = v->options.floor;
+    if (check && status == CLI_DONE && cli_is_coarse(v->options.bound_mode, v->bound_abs, floor, span))
+        cli_note("note: the %s of %s is %.4g, and its values span %.4g: all may come back as one; give %s",
+                 floor > 0 ? "floor" : "bound", v->path, floor > 0 ? floor : v->bound_abs, span,
+                 floor > 0 ? "a smaller --floor" : "it a bound of its own with --var, or -m rel");
     if (status == CLI_DONE && v->metrics.violations)
         status = cli_fail(
             "%llu values of %s would break the bound, so nothing is written; report this with the file",

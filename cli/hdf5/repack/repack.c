@@ -19,6 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The new file's size: the old one's, and what becomes of each variable. */
+static void predict_file(cli_repack *r) {
+    int64_t change = 0;
+    for (uint64_t i = 0; i < r->nvariables; i++) {
+        const cli_repack_variable *v = &r->variables[i];
+        if (!v->kept_as) change += (int64_t)(v->nbytes_after + v->index_nbytes - v->nbytes_before);
+    }
+    r->nbytes_out = change >= 0 || r->nbytes_in > (uint64_t)-change ? r->nbytes_in + (uint64_t)change : 0;
+}
+
 static int run(repacking *p) {
     cli_repack *r = p->r;
     const cli_arguments *arguments = r->arguments;
@@ -50,6 +60,7 @@ static int run(repacking *p) {
     if (status == CLI_DONE) status = refused;
     for (uint64_t i = 0; i < r->nvariables && status == CLI_DONE && arguments->dry_run; i++)
         if (!r->variables[i].kept_as) status = repack_predict(p, &r->variables[i]);
+    if (arguments->dry_run) predict_file(r);
     if (status == CLI_DONE && !arguments->dry_run) {
         const cli_output output = {r->output_path, arguments->force};
         status = repack_write_guarded(p, &output);

@@ -3,6 +3,7 @@
 #ifndef CLI_REPACKING_H
 #define CLI_REPACKING_H
 
+#include "csz_frames.h"
 #include "files/output.h"
 #include "hdf5/h5library.h"
 #include "hdf5/h5repack.h"
@@ -105,6 +106,8 @@ void repack_count_done(repacking *p, const cli_repack_variable *v, uint64_t nele
 /* ---- bounds.c ---- */
 
 int repack_find_bound(repacking *p, cli_repack_variable *v);
+/* Notes or refuses what looks like a fill value among the values that were watched. */
+int repack_check_fill(const repacking *p, const cli_repack_variable *v, const csz_fill_watch *watch);
 /* The size, from chunks all over the variable that are compressed, and its relative standard error. */
 int repack_predict(repacking *p, cli_repack_variable *v);
 

@@ -4,8 +4,9 @@
  * grow, so the search interpolates between a bound that is too tight and one that reaches the target.  Sizes
  * may pass the target more than once, so it also probes wide gaps between tried bounds.  Bounds are (4096 +
  * m) * 2^e with integers m and e, at most 0.025% apart, so the search works on integers and is the same on
- * every machine.  Bound 0 is the exact archive, the answer where it reaches the target.  For a large field
- * the analysis of a sample gives the first bound: then one or two archives are mostly enough.
+ * every machine; of many bits a value four bounds an octave are enough, see unit.  Bound 0 is the exact
+ * archive, the answer where it reaches the target.  For a large field the analysis of a sample gives the
+ * first bound: then one or two archives are mostly enough.
  */
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ enum {
     LOG2_OCTAVE = 12,
     OCTAVE = 1 << LOG2_OCTAVE, /* numbers of bounds for each doubling */
     LEAST_F32 = -126 * OCTAVE, /* a tighter one keeps every bit, see core/quantum.h */
-    LEAST_F64 = -1000 * OCTAVE,
+    LEAST_F64 = -1022 * OCTAVE,
     MOST_NUMBER = 1024 * OCTAVE - 1, /* a larger one is infinite */
     LEAST_STEP = OCTAVE / 32,        /* while one side is unknown */
     STEP_GROWS = 2,                  /* by this factor each time */
@@ -27,10 +28,12 @@ enum {
     LEAST_GAP = OCTAVE * 3 / 16, /* a probe of a narrower one makes a bound tighter by 6% at most */
     OPEN_GAP = 2 * OCTAVE,       /* below the tightest bound that was tried */
     NPROBES = 5,                 /* once a bound reaches the target */
-    MOST_TRIALS = 22,    /* archives; the tightest bound's may follow, and the one that is found once more */
-    STALLED = 3,         /* one side stays so often: sizes jump, and the middle is tried */
-    INTERPOLATED = 10,   /* from this archive on the middle is tried: jumps of half an octave are run down */
-    LOOKED_AT = 18,      /* bounds of which the sample predicts sizes */
+    MOST_TRIALS = 22,  /* archives; the tightest bound's may follow, and the one that is found once more */
+    STALLED = 3,       /* one side stays so often: sizes jump, and the middle is tried */
+    INTERPOLATED = 10, /* from this archive on the middle is tried: jumps of half an octave are run down */
+    LOOKED_AT = 18,    /* bounds of which the sample predicts sizes */
+    MANY_BITS = 12,    /* a value: from here on the bounds are COARSE_UNIT apart */
+    COARSE_UNIT = OCTAVE / 4,
     EXACT_RATIO = 8,     /* up to here the search begins with the exact archive */
     EXACT_OCTAVES = 14,  /* of bounds so far below the range the exact archive may be as small */
     SAMPLED_TILES = 2048 /* a field of fewer is compressed in the time of a few analyses */
@@ -47,7 +50,7 @@ static int64_t exact_number(const csz_target *t) { return t->least - 1; }
 static double bound_at(const csz_target *t, int64_t i) {
     const int64_t e = i >> LOG2_OCTAVE; /* floor, as all compilers shift */
     if (i == exact_number(t)) return 0;
-    return (double)(OCTAVE + (i - e * OCTAVE)) * csz_power_of_two((int)(e - LOG2_OCTAVE));
+    return (double)(OCTAVE + (i - e * OCTAVE)) / OCTAVE * csz_power_of_two((int)e);
 }
 
 /* The largest number whose bound is not above x, a positive number. */
@@ -66,7 +69,29 @@ static double level(const csz_target *t, double nbytes) {
     return nbits > 30 ? nbits : csz_log2(csz_exp(nbits * 0.69314718055994530942) - 1 + 1e-300);
 }
 
-static double aim(const csz_target *t) { return level(t, (double)t->nbytes_wanted / aimed_share); }
+static double nbits_wanted(const csz_target *t) {
+    return 8 * (double)t->nbytes_wanted / (double)t->nelements;
+}
+
+/*
+ * Steps between bounds that are tried.  Near a type's own resolution sizes are a saw of the bound, as values
+ * are whole numbers of some power of two: the ratio of nbody_xx_z0 is 1.81 at 2^-17 and 1.44 just below.  At
+ * 1, 1.25, 1.5 and 1.75 times powers of two sizes fall evenly, mostly by a bit a value an octave, so that one
+ * of these is within 3% where a value has 12 bits.  Where none is, bounds between two of them are tried.
+ */
+static int64_t unit(const csz_target *t) {
+    const int is_between = t->has_low && t->has_high && t->high - t->low <= COARSE_UNIT && !t->is_close;
+    return nbits_wanted(t) >= MANY_BITS && !is_between ? COARSE_UNIT : 1;
+}
+
+static int64_t round_up(const csz_target *t, int64_t i) { /* least is a whole number of units */
+    return t->least + (i - t->least + unit(t) - 1) / unit(t) * unit(t);
+}
+
+/* The level to interpolate at: among few bounds the target's own, which rounding up reaches. */
+static double aim(const csz_target *t) {
+    return level(t, (double)t->nbytes_wanted / (unit(t) > 1 ? 1 : aimed_share));
+}
 
 /*
  * The first bound.  On fourteen real fields at ratios from 3 to 500 the median bound is 8.6 octaves below the
@@ -74,12 +99,11 @@ static double aim(const csz_target *t) { return level(t, (double)t->nbytes_wante
  * each below 1.7 octaves looser.
  */
 static int64_t first_number(const csz_target *t) {
-    const double at = aim(t), nbits = 8 * (double)t->nbytes_wanted / (double)t->nelements,
-                 most = t->least == LEAST_F64 ? 54 : 26;
+    const double at = aim(t), nbits = nbits_wanted(t), most = t->least == LEAST_F64 ? 54 : 26;
     double octaves = 8.6 + (at > 0 ? 1.3 : 1.7) * at;
     if (octaves > 7 + nbits) octaves = 7 + nbits;
     octaves = octaves < 2 ? 2 : octaves > most ? most : octaves;
-    return clamp(t->most - (int64_t)(octaves * OCTAVE), t->least, t->most);
+    return clamp(round_up(t, t->most - (int64_t)(octaves * OCTAVE)), t->least, t->most);
 }
 
 /* Interpolates between a bound that is too tight and one that reaches the target (Illinois method). */
@@ -87,9 +111,12 @@ static int64_t between(const csz_target *t) {
     const double wanted = aim(t);
     double low = level(t, (double)t->nbytes_low) - wanted, high = wanted - level(t, (double)t->nbytes_high);
     const int64_t width = t->high - t->low;
-    if (t->nstays > STALLED || t->ntrials >= INTERPOLATED || low + high <= 0) return t->low + width / 2;
-    if (t->nstays > 1) *(t->stays_high ? &high : &low) *= 0.5;
-    return clamp(t->low + (int64_t)(low / (low + high) * (double)width), t->low + 1, t->high - 1);
+    double share = 0.5;
+    if (t->nstays <= STALLED && t->ntrials < INTERPOLATED && low + high > 0) {
+        if (t->nstays > 1) *(t->stays_high ? &high : &low) *= 0.5;
+        share = low / (low + high);
+    }
+    return clamp(round_up(t, t->low + (int64_t)(share * (double)width)), t->low + unit(t), t->high - unit(t));
 }
 
 /* Beyond the one side that is known; that side itself where no bound is left there. */
@@ -99,7 +126,7 @@ static int64_t beyond(csz_target *t) {
     int64_t step = (int64_t)((octaves < MOST_OCTAVES ? octaves : MOST_OCTAVES) * OCTAVE);
     if (step < t->least_step) step = t->least_step;
     t->least_step *= STEP_GROWS;
-    return clamp(t->has_low ? t->low + step : t->high - step, t->least, t->most);
+    return clamp(round_up(t, t->has_low ? t->low + step : t->high - step - unit(t) + 1), t->least, t->most);
 }
 
 /*
@@ -119,9 +146,9 @@ static int64_t probe(const csz_target *t) {
         if (k == 0) from_level = at + 0.5 * OPEN_GAP / OCTAVE;
         const double promise = falls * (double)width / OCTAVE - from_level;
         const int is_bracket = is_answer && k > 0 && !t->is_close && width > 1;
-        if (promise > most && width >= LEAST_GAP && from >= t->least && !is_bracket) {
+        if (promise > most && width >= LEAST_GAP && width > 2 * unit(t) && from >= t->least && !is_bracket) {
             most = promise;
-            middle = from + width / 2;
+            middle = round_up(t, from + width / 2);
         }
         if (is_answer) break;
         from = t->tried[k];
@@ -132,14 +159,15 @@ static int64_t probe(const csz_target *t) {
 
 static int64_t find_next(csz_target *t) {
     if (t->ntrials >= MOST_TRIALS - 1) return nothing; /* the exact archive may follow */
+    const int is_coarse = unit(t) > 1, is_near = t->is_close && !is_coarse;
     const int is_missed = !t->has_high && t->low == t->most,
-              is_found = t->has_high && (t->has_low || t->is_close);
-    if (is_missed || (is_found && t->nprobes < NPROBES)) {
+              is_found = t->has_high && (t->has_low || is_near);
+    if (is_missed || (is_found && !is_coarse && t->nprobes < NPROBES)) {
         const int64_t i = probe(t);
         t->nprobes += i != nothing;
         if (i != nothing || is_missed) return i;
     }
-    if (t->is_close || (is_found && t->high - t->low <= 1)) return nothing;
+    if (is_near || (is_found && t->high - t->low <= unit(t))) return nothing;
     if (is_found) return between(t);
     const int64_t i = beyond(t);
     return t->has_high && i >= t->high ? nothing : i;
