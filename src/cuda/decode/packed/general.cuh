@@ -63,7 +63,7 @@ CSZ_COLD uint32_t general_restore(const decode_call *call, packed_shared<V> *in,
                may_be_fast = !csz_is_pointwise<Z>::value && !t->is_lorenzo && pyramid_is_fast<RANK>(place) &&
                              !has_values && (is_sparse || !has_codes || has_lanes) && sound;
     /* of a record with lanes into chunks, by the first warp, unless the reader has done so */
-    const bool is_read = t->is_lorenzo && t->has_codes;
+    const bool is_read = t->has_codes;
     const auto lanes_fill = [&](uint4 *to) {
         if (is_read) {
             const uint4 *from = packed_chunks(shared, slot);

@@ -81,39 +81,41 @@ CSZ_DEVICE void team_read(const decode_call &call, packed_shared<V> *shared, V *
 /*
  * The team's first tile, if it has to wait for the coarser lattice, is made from zeros meanwhile, so that its
  * instructions have been fetched when it counts (CSZ_REHEARSE).  What that stores is overwritten before
- * anyone reads it.
+ * anyone reads it.  By all threads of the team; have barriers.
+ *
+ * Returns whether it is.  The state is in shared memory: in registers it would be spilled.
  */
-template <typename V> struct rehearsal {
-    const V *coarser;
-    uint64_t row, plane;
-
-    /* Whether there is one.  By all threads; has barriers. */
-    __device__ __forceinline__ bool begin(const decode_call *call, packed_tile<V> *t, csz_team team) {
-        const bool is_first = team.thread() == 0;
-        const bool waits = t->way == WAY_CODES && t->after &&
-                           team.any(is_first && csz_load_acquire(&call->jobs[t->number].counter) < t->after);
-        if (!waits) return false;
-        pyramid_place<V> &p = t->place;
-        if (is_first) {
-            coarser = p.coarser;
-            row = p.coarser_row;
-            plane = p.coarser_plane;
+template <typename V>
+CSZ_DEVICE bool rehearsal_begin(const decode_call *call, packed_shared<V> *shared, packed_tile<V> *t,
+                                csz_team team) {
+    if (!csz_agreed(csz_held(&shared->may_rehearse) != 0)) return false;
+    const bool is_first = team.thread() == 0;
+    const bool waits = team.any(is_first && t->way == WAY_CODES &&
+                                csz_load_acquire(&call->jobs[t->number].counter) < t->after);
+    pyramid_place<V> &p = t->place;
+    if (is_first) {
+        shared->may_rehearse = 0;
+        if (waits) {
+            shared->rehearsed_from = p.coarser;
+            shared->rehearsed_row = p.coarser_row;
+            shared->rehearsed_plane = p.coarser_plane;
             p.coarser = (const V *)csz_zeros;
             p.coarser_row = p.coarser_plane = 0;
         }
-        team.meet();
-        return true;
     }
-    __device__ __forceinline__ void end(packed_tile<V> *t, csz_team team) const {
-        team.meet();
-        if (team.thread() == 0) {
-            t->place.coarser = coarser;
-            t->place.coarser_row = row;
-            t->place.coarser_plane = plane;
-        }
-        team.meet();
+    team.meet();
+    return waits;
+}
+template <typename V>
+CSZ_DEVICE void rehearsal_end(packed_shared<V> *shared, packed_tile<V> *t, csz_team team) {
+    team.meet();
+    if (team.thread() == 0) {
+        t->place.coarser = shared->rehearsed_from;
+        t->place.coarser_row = shared->rehearsed_row;
+        t->place.coarser_plane = shared->rehearsed_plane;
     }
-};
+    team.meet();
+}
 
 /* The warps that restore. */
 template <typename V, int RANK, typename Z>
@@ -121,7 +123,6 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
     const csz_team team = {own_barrier(number), number * TEAM_ALL};
     uint32_t slot = 0, job = ~0u, sum = 0; /* the job of the last tile, the thread's part of its checksum */
     uint32_t restored = 0;                 /* tiles of the job that are known to be */
-    bool may_rehearse = CSZ_REHEARSE;
     const auto leave = [&] {
         sum = csz_warp_add(sum);
         if ((csz_thread() & 31) == 0 && sum) atomicAdd(&call.jobs[job].value_sum, sum);
@@ -138,11 +139,10 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
             job = t.number;
             restored = 0;
         }
-        rehearsal<V> first;
         uint32_t hash = 0, wrong = 0;
         bool is_done = false;
 #pragma unroll 1
-        for (bool counts = !csz_agreed(may_rehearse && first.begin(&call, &t, team));; counts = true) {
+        for (bool counts = !csz_agreed(rehearsal_begin(&call, shared, &t, team));; counts = true) {
             if (csz_agreed(counts && t.after > restored)) { /* each warp for itself */
                 if ((csz_thread() & 31) == 0) csz_await(&call.jobs[job].counter, t.after);
                 __syncwarp();
@@ -154,10 +154,9 @@ CSZ_DEVICE void team_restore(const decode_call &call, packed_shared<V> *shared, 
                         ? codes_restore<V, RANK, true, Z>(&call, shared, slot, values, team, &hash, &wrong)
                         : partial_restore<V, RANK, Z>(&call, shared, slot, values, team, &hash, &wrong);
             if (csz_agreed(counts)) break;
-            first.end(&t, team);
+            rehearsal_end(shared, &t, team);
             hash = wrong = 0;
         }
-        may_rehearse = false;
         if (csz_agreed(way == WAY_CODES && !is_done)) { /* once the reader has its next tile, it must wait */
             if (team.thread() == 0) shared->holds[slot ^ 1] = 1;
             team_rendezvous(number);
@@ -193,6 +192,7 @@ static __global__ void __launch_bounds__(TEAM_ALL *(sizeof(V) == 4 ? TEAMS_F32 :
             pyramid_codes_begin(&shared->codes);
             shared->frame.number = shared->tile[0].number = shared->tile[1].number = NO_JOB;
             shared->holds[0] = shared->holds[1] = 0;
+            shared->may_rehearse = CSZ_REHEARSE;
         }
         general_weights(&shared->general, own);
         shared->cases.begin(own.thread());

@@ -115,9 +115,8 @@ template <typename V> CSZ_DEVICE bool record_is_plain(const record_view<V> &view
 }
 
 /*
- * By a warp: the codes of a tile's record into chunks; 0 where they do not fit, or the record has a fault.
- * Of a tile that Lorenzo predicts, a base, an order and masks are left to the general form.  words: the
- * record, in the stage or where it lies.  *n_exceptions: of it.
+ * By a warp: the codes of a tile's record into chunks; 0 where it is not such a record, or has a fault.
+ * words: the record, in the stage or where it lies.  *n_exceptions: of it.
  */
 template <typename V, int RANK>
 CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uint4 *chunks,
@@ -131,10 +130,7 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
         is_sparse ? sparse_open<V>(&sparse, words, nwords, RANK) : record_open<V>(words, nwords, RANK);
     const bool has_codes = view.mode != CSZ_MODE_CONSTANT;
     *n_exceptions = view.n_exceptions;
-    if (!csz_agreed(t.is_lorenzo
-                        ? view.sound && has_codes && lanes_are_narrow(view)
-                        : record_is_plain(view) && (has_codes || flat_adds_up(&view, words, nwords))))
-        return false;
+    if (!csz_agreed(record_is_plain(view) && (has_codes || flat_adds_up(&view, words, nwords)))) return false;
     uint32_t good = 1;
     if (csz_agreed(is_sparse || !has_codes)) {
 #pragma unroll 4
@@ -159,6 +155,27 @@ CSZ_DEVICE bool codes_read(const decode_call *call, const packed_tile<V> &t, uin
         if (has_tables) tables_leave(tables->of, lane);
     }
     return !csz_agreed(!good);
+}
+
+/*
+ * The same of a tile that Lorenzo predicts, whose base, order, masks and exceptions are the general form's
+ * business: x is 1 where its codes are in chunks, y the state of the tables that are known from now on.  Out
+ * of line and by value: as a part of codes_read it made f64 of many bits a tenth slower.
+ */
+template <typename V>
+CSZ_COLD uint2 lorenzo_codes_read(const decode_call *call, const packed_tile<V> *t, uint4 *chunks,
+                                  const uint32_t *words, bool is_staged, known_tables tables, uint32_t lane) {
+    const uint2 none = {0, tables.state};
+    if (t->nwords == 0 || (!is_staged && !lanes_are_inside(&t->job, t->offset + t->nwords))) return none;
+    const record_view<V> view = record_open<V>(words, t->nwords, call->geometry.rank);
+    if (!csz_agreed(view.sound && view.mode != CSZ_MODE_CONSTANT && lanes_are_narrow(view))) return none;
+    const bool has_tables = tables_enter(&tables, call, t->number, lane);
+    const uint32_t good = lanes_read_anywhere<V>(view, words, t->nwords,
+                                                 has_tables ? (const uint16_t *)tables.of->chunks
+                                                            : call->tables + (size_t)t->number * TABLE_N,
+                                                 chunks, lane);
+    if (has_tables) tables_leave(tables.of, lane);
+    return {csz_agreed(!good) ? 0u : 1u, tables.state};
 }
 
 /* ---- tiles ---- */
@@ -229,14 +246,21 @@ CSZ_DEVICE uint32_t tile_read(const decode_call *call, packed_shared<V> *shared,
     const bool is_both = csz_is_pointwise<Z>::value && t->restored && t->out,
                may_be = !t->is_lorenzo && pyramid_is_fast<RANK>(t->place) && !(t->is_wanted && !t->out) &&
                         !is_both;
-    const bool has_codes =
-        (may_be || t->is_lorenzo) && codes_read<V, RANK>(call, *t, packed_chunks(shared, slot),
-                                                         is_staged ? stage + record_skew(record) : record,
-                                                         is_staged, tables, lane, &n_exceptions);
-    const uint32_t way = may_be && has_codes ? WAY_CODES : WAY_GENERAL;
+    const uint32_t *words = is_staged ? stage + record_skew(record) : record;
+    uint4 *chunks = packed_chunks(shared, slot);
+    uint32_t way = WAY_GENERAL, has_codes = 0;
+    if (csz_agreed(t->is_lorenzo)) {
+        const uint2 read = lorenzo_codes_read<V>(call, t, chunks, words, is_staged, *tables, lane);
+        csz_warp_reconverge();
+        has_codes = read.x;
+        tables->state = read.y;
+    } else if (may_be &&
+               codes_read<V, RANK>(call, *t, chunks, words, is_staged, tables, lane, &n_exceptions)) {
+        way = WAY_CODES;
+    }
     if (lane == 0) {
         t->way = way;
-        t->has_codes = has_codes;
+        t->has_codes = has_codes != 0;
         t->n_exceptions = n_exceptions;
     }
     __syncwarp();

@@ -36,7 +36,7 @@ template <typename V> struct packed_tile {
     int level;                             /* of its lattice */
     bool is_lorenzo;                       /* how it is predicted */
     bool is_wanted;                        /* the output has values of it */
-    bool has_codes;                        /* they are in chunks, whichever form it takes */
+    bool has_codes;                        /* they are in chunks, though it takes the general form */
     uint32_t number;                       /* of the job; NO_JOB: nothing is made */
     uint32_t after;                        /* tiles of the frame that must be restored before it */
     uint32_t offset, nwords, n_exceptions; /* of its record, in the payload */
@@ -73,6 +73,9 @@ template <typename V> struct alignas(16) packed_shared {
     packed_level<V> level[CSZ_LEVELS_MAX];
     packed_tile<V> tile[2];
     uint32_t holds[2]; /* by the next tile's place: the warps that restore ask the one that reads to wait */
+    uint32_t may_rehearse; /* the team has had no tile; and what its first one is predicted from */
+    const V *rehearsed_from;
+    uint64_t rehearsed_row, rehearsed_plane;
 };
 
 /* Codes of tile[i]. */
