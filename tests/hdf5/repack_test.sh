@@ -162,6 +162,7 @@ says "is noted" '^csz: note: the floor of /T is 100, and its values span .*: all
 says "is in the table, with the absolute error" '^/T .* 0.001 pwr, floor 100 +[0-9.]+  0, [1-9][0-9.]* absolute$' out.txt
 holds "and in JSON" "$csz" hdf5 repack in.nc --json --dry-run -m pwr -e 1e-3 --floor 100
 says "as floor" '"name": "/T", .*"bound": 0.001, "bound_abs": null, "floor": 100,' out.txt
+says "and noted, too" '^csz: note: the floor of /T is 100, and its (sampled )?values span .*: all may come back as one; give a smaller --floor$' err.txt
 holds "a share too fine for the type" "$csz" hdf5 repack in.nc fine.nc -m pwr -e 1e-7
 says "is noted" '^csz: note: the bound, -m pwr -e 1e-07, is too fine for logarithms of f32: /T is kept bit for bit$' err.txt
 says "and the table says exact" '^/T .* exact +[0-9.]+  0$' out.txt

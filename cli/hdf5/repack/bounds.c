@@ -27,6 +27,15 @@ static cli_arguments arguments_of(const repacking *p, const cli_repack_variable 
     return arguments;
 }
 
+void repack_note_coarse(const cli_repack_variable *v, double span, int is_sample) {
+    const double floor = v->options.floor;
+    if (!cli_is_coarse(v->options.bound_mode, v->bound_abs, floor, span)) return;
+    cli_note("note: the %s of %s is %.4g, and its %svalues span %.4g: all may come back as one; give %s",
+             floor > 0 ? "floor" : "bound", v->path, floor > 0 ? floor : v->bound_abs,
+             is_sample ? "sampled " : "", span,
+             floor > 0 ? "a smaller --floor" : "it a bound of its own with --var, or -m rel");
+}
+
 int repack_check_fill(const repacking *p, const cli_repack_variable *v, const csz_fill_watch *watch) {
     csz_fill_suspect suspect;
     const cli_arguments arguments = arguments_of(p, v);
@@ -226,6 +235,8 @@ int repack_predict(repacking *p, cli_repack_variable *v) {
     }
     if (status == CLI_DONE && !cli_is_ranged(v->options.bound_mode))
         status = repack_check_fill(p, v, &watch); /* else it was when the range was found */
+    if (status == CLI_DONE)
+        repack_note_coarse(v, cli_range_width(&(csz_value_range){.has_values = 0}, &watch), n < nchunks);
     if (status == CLI_DONE) {
         const double mean = sum / (double)n, variance = n > 1 ? (squares - sum * mean) / (double)(n - 1) : 0;
         v->nbytes_after = (uint64_t)(mean * (double)nchunks);

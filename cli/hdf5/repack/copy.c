@@ -167,11 +167,7 @@ static int copy_values(repacking *p, cli_repack_variable *v, hid_t from, hid_t t
     }
     free(values);
     if (watches && status == CLI_DONE) status = repack_check_fill(p, v, &watch);
-    const double span = v->metrics.max - v->metrics.min, floor = v->options.floor;
-    if (check && status == CLI_DONE && cli_is_coarse(v->options.bound_mode, v->bound_abs, floor, span))
-        cli_note("note: the %s of %s is %.4g, and its values span %.4g: all may come back as one; give %s",
-                 floor > 0 ? "floor" : "bound", v->path, floor > 0 ? floor : v->bound_abs, span,
-                 floor > 0 ? "a smaller --floor" : "it a bound of its own with --var, or -m rel");
+    if (check && status == CLI_DONE) repack_note_coarse(v, v->metrics.max - v->metrics.min, 0);
     if (status == CLI_DONE && v->metrics.violations)
         status = cli_fail(
             "%llu values of %s would break the bound, so nothing is written; report this with the file",

@@ -108,6 +108,8 @@ void repack_count_done(repacking *p, const cli_repack_variable *v, uint64_t nele
 int repack_find_bound(repacking *p, cli_repack_variable *v);
 /* Notes or refuses what looks like a fill value among the values that were watched. */
 int repack_check_fill(const repacking *p, const cli_repack_variable *v, const csz_fill_watch *watch);
+/* Notes a bound or a floor that is half of the span of the values or more. */
+void repack_note_coarse(const cli_repack_variable *v, double span, int is_sample);
 /* The size, from chunks all over the variable that are compressed, and its relative standard error. */
 int repack_predict(repacking *p, cli_repack_variable *v);
 

@@ -562,9 +562,17 @@ template <typename V, int RANK> struct fast_hash {
     }
 };
 
-/* In place of a coarser lattice that is not restored yet (CSZ_REHEARSE): finite, as those of tame tiles are.
- */
+/* A row of a coarser lattice in and around a tile. */
 static __device__ double csz_zeros[68];
-static_assert(fast_tile<double, 2>::X + 3 <= 68 && fast_tile<double, 3>::X + 3 <= 68, "a row of it");
+static_assert(fast_tile<double, 2>::X + 3 <= 68 && fast_tile<double, 3>::X + 3 <= 68, "it has room");
+
+/*
+ * One thread: the tile is predicted from zeros, as its coarser lattice is not restored yet (CSZ_REHEARSE).
+ * load_coarser counts from the lattice's first value, and begins with the one before the tile.
+ */
+template <typename V> CSZ_DEVICE void place_rehearse(pyramid_place<V> *p) {
+    p->coarser = (const V *)csz_zeros - (max(p->at[2] / 2, 1u) - 1);
+    p->coarser_row = p->coarser_plane = 0;
+}
 
 #endif

@@ -99,8 +99,7 @@ CSZ_DEVICE bool rehearsal_begin(const decode_call *call, packed_shared<V> *share
             shared->rehearsed_from = p.coarser;
             shared->rehearsed_row = p.coarser_row;
             shared->rehearsed_plane = p.coarser_plane;
-            p.coarser = (const V *)csz_zeros;
-            p.coarser_row = p.coarser_plane = 0;
+            place_rehearse(&p);
         }
     }
     team.meet();

@@ -168,10 +168,7 @@ static __global__ void __launch_bounds__(PACKED_THREADS, sizeof(V) == 4 ? 5 : 3)
                 /* as many tiles have the coarser lattices */
                 sh.rehearses = sh.rehearses && !sh.tile.is_lorenzo &&
                                csz_load_acquire(&w.restored[frame]) < f.shape.first[sh.tile.level];
-                if (sh.rehearses) {
-                    sh.tile.place.coarser = (const V *)csz_zeros;
-                    sh.tile.place.coarser_row = sh.tile.place.coarser_plane = 0;
-                }
+                if (sh.rehearses) place_rehearse(&sh.tile.place);
             }
             __syncthreads();
 #pragma unroll 1
