@@ -10,7 +10,6 @@
 #include "hdf5/h5library.h"
 
 #include "hdf5/h5path.h"
-#include "terminal/json.h"
 #include "terminal/message.h"
 #include "terminal/values.h"
 
@@ -291,19 +290,6 @@ int cli_h5_read_metadata(unsigned char **section, size_t *nbytes, const char *pa
 
 /* ---- back into a file ---- */
 
-/* netCDF and its tools do not open a file that has others, of dims or attributes.  NC_MAX_NAME is 256, and
- * ncdump takes names below it. */
-static int is_netcdf_name(const char *name) {
-    enum { MOST_NBYTES = 255 };
-    const size_t n = strlen(name);
-    const unsigned char *c = (const unsigned char *)name, *end = c + n;
-    for (int nbytes; c < end; c += nbytes) {
-        nbytes = cli_utf8_nbytes(c, (size_t)(end - c));
-        if (!nbytes || *c < ' ' || *c == 127 || *c == '/') return 0;
-    }
-    return n > 0 && n <= MOST_NBYTES && name[0] != ' ' && name[n - 1] != ' ';
-}
-
 /* As netCDF writes attributes: a text has a fixed size, strings have any, numbers are an array, and a fill
  * value is a number of the variable's type. */
 static int write_attribute(hid_t dataset, const csz_attribute *a) {
@@ -351,7 +337,8 @@ static size_t group_nchars(const char *dataset_path) {
 enum { SCALE_PATH_NBYTES = 2048 };
 static int scale_path(char path[SCALE_PATH_NBYTES], const char *dataset_path, size_t group,
                       const char *name) {
-    if (!is_netcdf_name(name) || strcmp(name, ".") == 0 || group + strlen(name) + 1 >= SCALE_PATH_NBYTES ||
+    if (!cli_h5_is_netcdf_name(name) || strcmp(name, ".") == 0 ||
+        group + strlen(name) + 1 >= SCALE_PATH_NBYTES ||
         (group == group_nchars(dataset_path) && strcmp(last_part(dataset_path), name) == 0))
         return 0;
     memcpy(path, dataset_path, group);
@@ -413,7 +400,7 @@ static hid_t look_up_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char 
  */
 static hid_t find_scale(char path[SCALE_PATH_NBYTES], hid_t file, const char *dataset_path, const char *name,
                         uint64_t extent, int is_unlimited) {
-    const int most_names = is_netcdf_name(name) ? 1000 : 0;
+    const int most_names = cli_h5_is_netcdf_name(name) ? 1000 : 0;
     char other[SCALE_PATH_NBYTES];
     for (int k = 1; k <= most_names; k++) {
         uint64_t length;
@@ -553,7 +540,7 @@ int cli_h5_write_metadata(hid_t file, hid_t dataset, const char *dataset_path, c
     (void)cli_h5_unlimited_dims(unlimited, file, dataset_path, shape, section, nbytes);
     if (shape->has_names) is_done = write_dims(file, dataset, dataset_path, shape, unlimited);
     for (size_t place = 0; is_done && csz_metadata_next(&a, section, nbytes, &place);)
-        if (a.role == CSZ_ROLE_ATTRIBUTE && !is_netcdf_name(a.name))
+        if (a.role == CSZ_ROLE_ATTRIBUTE && !cli_h5_is_netcdf_name(a.name))
             nleft++;
         else if (a.role == CSZ_ROLE_ATTRIBUTE && !is_own(a.name) && cli_h5.H5Aexists(dataset, a.name) == 0)
             is_done = write_attribute(dataset, &a);

@@ -5,6 +5,7 @@
 
 #include "hdf5/h5path.h"
 #include "hdf5/h5repack.h"
+#include "terminal/json.h"
 #include "terminal/message.h"
 
 #include <errno.h>
@@ -48,6 +49,17 @@ static int has_suffix(const char *path, size_t nchars) {
         if (nchars > n && strncmp(path + nchars - n, suffixes[i], n) == 0) return 1;
     }
     return 0;
+}
+
+int cli_h5_is_netcdf_name(const char *name) {
+    enum { MOST_NBYTES = 255 }; /* NC_MAX_NAME is 256, and ncdump takes names below it */
+    const size_t n = strlen(name);
+    const unsigned char *c = (const unsigned char *)name, *end = c + n;
+    for (int nbytes; c < end; c += nbytes) {
+        nbytes = cli_utf8_nbytes(c, (size_t)(end - c));
+        if (!nbytes || *c < ' ' || *c == 127 || *c == '/') return 0;
+    }
+    return n > 0 && n <= MOST_NBYTES && name[0] != ' ' && name[n - 1] != ' ';
 }
 
 /* How many characters of the path name the file; 0 if it is no HDF5 path. */

@@ -18,6 +18,9 @@ cli_h5_kind cli_h5_kind_of(const char *file);
 /* How many characters of the path name the file; 0 if it is no HDF5 path. */
 size_t cli_h5_file_nchars(const char *path);
 
+/* netCDF and its tools do not open a file that has others, of datasets, dims or attributes. */
+int cli_h5_is_netcdf_name(const char *name);
+
 /* The dataset's fill value into the options; has_fill is 0 if it has none. */
 int cli_h5_read_fill(csz_options *options, const char *path);
 

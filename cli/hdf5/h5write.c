@@ -41,6 +41,22 @@ static int is_free(hid_t file, const char *dataset) {
     return result;
 }
 
+/* A dataset and its groups in a file that is called .nc are for netCDF to read. */
+static int check_netcdf_names(const cli_h5_location *at) {
+    if (!cli_path_has_suffix(at->file, ".nc") && !cli_path_has_suffix(at->file, ".nc4")) return CLI_DONE;
+    CLI_FREED char *path = strdup(at->dataset);
+    if (!path) return cli_fail_memory("a dataset's name", strlen(at->dataset));
+    char *rest = path;
+    for (const char *name = strsep(&rest, "/"); name; name = strsep(&rest, "/")) {
+        if (*name == '\0' && name == path) continue; /* before the first slash */
+        if (!cli_h5_is_netcdf_name(name) || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            return cli_fail_usage("netCDF cannot read the name %s (blanks at its ends, control characters, "
+                                  "no UTF-8, or over 255 bytes); give another with -o %s:/NAME",
+                                  at->dataset, at->file);
+    }
+    return CLI_DONE;
+}
+
 static int check_dataset_name(const cli_h5_location *at) {
     size_t n = at->dataset ? strlen(at->dataset) : 0;
     if (n == 0)
@@ -49,7 +65,7 @@ static int check_dataset_name(const cli_h5_location *at) {
     if (at->dataset[n - 1] == '/' || strstr(at->dataset, "//"))
         return cli_fail_usage("the dataset's name %s has an empty part; give -o %s:/NAME", at->dataset,
                               at->file);
-    return CLI_DONE;
+    return check_netcdf_names(at);
 }
 
 /* A link is followed: the dataset goes into the file that it leads to. */

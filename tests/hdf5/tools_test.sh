@@ -98,6 +98,9 @@ refuses 1 'a group' "a group is not replaced" "$csz" decompress wave.csz -o data
 refuses 1 'a group' "a dataset is no group" "$csz" decompress wave.csz -o data.h5:/second/x
 refuses 2 'has no name' "an HDF5 output without a dataset" "$csz" decompress wave.csz -o other.h5
 refuses 2 'empty part' "a dataset's name that ends in /" "$csz" decompress wave.csz -o data.h5:/run/
+for name in '/ x' '/x ' '/run/..' "/$(printf 'a\002b')" "/$(printf '%0300d' 0)"; do
+    refuses 2 'netCDF cannot read the name' "a name in a .nc that netCDF cannot read" "$csz" decompress wave.csz -o "names.nc:$name"
+done
 refuses 1 'folder' "an HDF5 output in no folder" "$csz" decompress wave.csz -o none/data.h5:/a
 holds "a region into a dataset" "$csz" decompress wave.csz --region 0:5,:,10:20 -o data.h5:/part
 holds "compress a dataset; the archive's name comes from it" "$csz" compress data.h5:/run/wave -e 1e-3 --verify
